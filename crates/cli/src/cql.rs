@@ -2,9 +2,10 @@
 
 use crate::output::print;
 use clap::ValueEnum;
-use emberkeep::history::cql::schema::{LiveKeyspace, Replication, script};
-use emberkeep::schema::CqlLayout;
+use emberkeep::history::cql::schema::{Difference, LiveKeyspace, Replication, script};
+use emberkeep::schema::{CqlLayout, Day, Timestamp};
 use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct CqlArguments {
@@ -24,6 +25,15 @@ pub(crate) struct LiveArguments {
     /// URL of the keyspace: cql://user:password@host:9042,host/keyspace?layout=document
     #[arg(long, value_name = "URL", env = "EMBERKEEP_HISTORY")]
     history: String,
+}
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct ApplyArguments {
+    #[command(flatten)]
+    live: LiveArguments,
+    /// Also removes deprecated columns with their values, 30 days after they were declared deprecated
+    #[arg(long)]
+    drop: bool,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug)]
@@ -54,7 +64,7 @@ pub(crate) fn print_script(arguments: &CqlArguments) -> anyhow::Result<ExitCode>
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints what differs; the exit code is 1 if anything does.
+/// Prints what differs; the exit code is 1 if anything but deprecated columns does.
 pub(crate) fn diff(arguments: &LiveArguments) -> anyhow::Result<ExitCode> {
     let differences =
         on_keyspace(&arguments.history, async |live| live.diff(&emberkeep::games::history_schema()).await)?;
@@ -62,18 +72,34 @@ pub(crate) fn diff(arguments: &LiveArguments) -> anyhow::Result<ExitCode> {
         print("the keyspace is as declared\n")?;
         return Ok(ExitCode::SUCCESS);
     }
-    let lines: String = differences.iter().map(|difference| format!("{difference}\n")).collect();
-    print(lines)?;
-    Ok(ExitCode::FAILURE)
+    print(lines("", &differences))?;
+    let is_as_declared = differences.iter().all(Difference::is_deprecation);
+    Ok(if is_as_declared { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Adds what is missing.
-pub(crate) fn apply(arguments: &LiveArguments) -> anyhow::Result<ExitCode> {
-    let added =
-        on_keyspace(&arguments.history, async |live| live.apply(&emberkeep::games::history_schema()).await)?;
-    let lines: String = added.iter().map(|difference| format!("added: {difference}\n")).collect();
-    print(if added.is_empty() { "the keyspace is as declared\n".to_owned() } else { lines })?;
+/// Adds what is missing, and removes deprecated columns if that was asked for.
+pub(crate) fn apply(arguments: &ApplyArguments) -> anyhow::Result<ExitCode> {
+    let schema = emberkeep::games::history_schema();
+    let (added, removed, early) = on_keyspace(&arguments.live.history, async |live| {
+        let added = live.apply(&schema).await?;
+        let (removed, early) = match arguments.drop {
+            true => live.drop_deprecated(&schema, today()).await?,
+            false => Default::default(),
+        };
+        Ok((added, removed, early))
+    })?;
+    let said = lines("added: ", &added) + &lines("removed: ", &removed) + &lines("too early: ", &early);
+    print(if said.is_empty() { "the keyspace is as declared\n".to_owned() } else { said })?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn lines(head: &str, differences: &[Difference]) -> String {
+    differences.iter().map(|difference| format!("{head}{difference}\n")).collect()
+}
+
+fn today() -> Day {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp(i64::try_from(since.as_millis()).unwrap_or(0)).day()
 }
 
 fn on_keyspace<T>(

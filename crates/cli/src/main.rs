@@ -81,8 +81,8 @@ enum SchemaCommand {
     Cql(cql::CqlArguments),
     /// Compares the history tables with a live keyspace; the exit code is 1 if they differ (needs the feature cql)
     Diff(cql::LiveArguments),
-    /// Adds missing tables, columns and indexes to a live keyspace, and refuses every other change (needs the feature cql)
-    Apply(cql::LiveArguments),
+    /// Adds missing tables, columns and indexes to a live keyspace, and refuses every other change; --drop removes deprecated columns (needs the feature cql)
+    Apply(cql::ApplyArguments),
 }
 
 fn main() -> ExitCode {

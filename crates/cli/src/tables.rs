@@ -58,6 +58,13 @@ fn table(table: &TableDeclaration) -> String {
         let absent = if column.optional { " May be absent." } else { "" };
         writeln!(page, "| `{}` | {} | {doc}{absent} |", column.name, column.kind).expect("a String takes it");
     }
+    for column in table.deprecated {
+        let (since, from) = (column.since, column.removable_from());
+        let doc = format!(
+            "Deprecated since {since} and not written any more; `emberkeep schema apply --drop` removes it from {from} on."
+        );
+        writeln!(page, "| `{}` | {} | {doc} |", column.name, column.kind).expect("a String takes it");
+    }
     page
 }
 
@@ -108,5 +115,31 @@ fn compaction(compaction: Compaction) -> String {
         Compaction::SizeTiered => "the server's default".to_owned(),
         Compaction::Leveled => "leveled".to_owned(),
         Compaction::TimeWindow { ms } => format!("windows of {} hours", ms / 3_600_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use emberkeep::schema::{Table as _, table};
+
+    table! {
+        /// Visits.
+        pub struct Visit = "visits" {
+            /// The visitor.
+            pub player_id: i64,
+        }
+        partition: (player_id),
+        clustering: (),
+        ttl: persistent,
+        writes: rows,
+        deprecated: (device(String, since "2026-01-31")),
+        owner: "test",
+    }
+
+    #[test]
+    fn a_deprecated_column_is_shown_with_the_day_from_which_it_may_be_removed() {
+        let page = super::table(Visit::DECLARATION);
+        let row = "| `device` | text | Deprecated since 2026-01-31 and not written any more; `emberkeep schema apply --drop` removes it from 2026-03-02 on. |";
+        assert!(page.contains(row), "{page}");
     }
 }

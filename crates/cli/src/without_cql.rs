@@ -10,6 +10,7 @@ pub(crate) struct CqlArguments {
 }
 
 pub(crate) type LiveArguments = CqlArguments;
+pub(crate) type ApplyArguments = CqlArguments;
 
 /// The error of every command that needs the feature.
 pub(crate) fn print_script(_: &CqlArguments) -> anyhow::Result<ExitCode> {

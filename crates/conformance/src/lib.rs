@@ -106,7 +106,7 @@ cases! {
         trims_of_another_entry,
         trimming_beside_appends, a_log_with_a_given_end, logs_with_a_declared_life, a_log_begins_again,
         a_transaction_sees_its_own_log, numbered_appends_return_their_sequence, a_log_that_refuses_drops_nothing,
-        a_passed_deadline_of_an_entry_is_refused, corrupt_logs,
+        a_passed_deadline_of_an_entry_is_refused, corrupt_logs, overwritten_ends, overwritten_logs,
         a_removal_beside_appends_leaves_nothing,
     ],
     log_removals: [

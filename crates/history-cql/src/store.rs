@@ -149,11 +149,24 @@ impl HistoryStore for CqlStore {
         })
     }
 
-    fn fold(&self, fold: Fold) -> Pending<'_, Result<Folded>> {
+    fn fold(&self, folds: Vec<Fold>) -> Pending<'_, Result<Folded>> {
         Box::pin(async move {
-            let totals = self.totals_of(fold.totals)?;
-            let _place = self.cluster.bounds.enter(fold.entries.len(), 0).await?;
-            totals.fold(fold).await
+            let entries = folds.iter().map(|fold| fold.entries.len()).sum();
+            let _place = self.cluster.bounds.enter(entries, 0).await?;
+            // All sums first: nothing is written if one of them does not fit.
+            let mut sums = Vec::with_capacity(folds.len());
+            for fold in folds {
+                let totals = self.totals_of(fold.totals)?;
+                let added = totals.add_up(fold).await?;
+                sums.push((totals, added));
+            }
+            let mut folded = Folded::default();
+            for (totals, (added, rows)) in sums {
+                totals.write(rows).await?;
+                folded.added += added.added;
+                folded.repeated += added.repeated;
+            }
+            Ok(folded)
         })
     }
 

@@ -37,12 +37,15 @@ pub(crate) struct TotalsPlan {
 
 /// The row of a source.
 #[derive(Debug, Clone, PartialEq)]
-struct SourceRow {
+pub(crate) struct SourceRow {
     source: String,
     position: i64,
     last_updated: i64,
     sums: Vec<i64>,
 }
+
+/// The changed rows of one source, by key.
+pub(crate) type SourceRows = Vec<(Value, Option<SourceRow>)>;
 
 /// Sources that are known to be closed. A source is never opened again.
 #[derive(Debug)]
@@ -181,7 +184,8 @@ pub(crate) struct Totals<'t> {
 }
 
 impl Totals<'_> {
-    pub(crate) async fn fold(&self, fold: Fold) -> Result<Folded> {
+    /// The sums with the entries of a fold: the rows to write, `None` for a key whose row has them. It writes nothing.
+    pub(crate) async fn add_up(&self, fold: Fold) -> Result<(Folded, SourceRows)> {
         let (name, source) = (self.plan.declaration.name, fold.source.text());
         if self.closed.is_closed(self.cluster, name, source).await? {
             return Err(self.is_closed_error(source));
@@ -193,7 +197,6 @@ impl Totals<'_> {
         };
         let rows = stream::iter(by_key(fold.entries)).map(read).buffer_unordered(count);
         let rows: Vec<_> = rows.try_collect().await?;
-        // All sums first: nothing is written if one of them does not fit.
         let (mut folded, mut changed) = (Folded::default(), Vec::with_capacity(rows.len()));
         for (key, entries, mut row) in rows {
             let before = row.position;
@@ -208,6 +211,12 @@ impl Totals<'_> {
             }
             changed.push((key, (row.position > before).then_some(row)));
         }
+        Ok((folded, changed))
+    }
+
+    /// Writes rows of a source and the projections of their keys.
+    pub(crate) async fn write(&self, changed: SourceRows) -> Result<()> {
+        let (name, count) = (self.plan.declaration.name, self.cluster.bounds.requests_max());
         let write = |(key, row): (Value, Option<SourceRow>)| async move {
             if let Some(row) = row {
                 let statement = self.plan.source_statement(&key, &row);
@@ -216,8 +225,7 @@ impl Totals<'_> {
             // Also for entries that were added before: a process that was killed may not have written it.
             self.project(&key).await
         };
-        stream::iter(changed).map(write).buffer_unordered(count).try_collect::<()>().await?;
-        Ok(folded)
+        stream::iter(changed).map(write).buffer_unordered(count).try_collect().await
     }
 
     fn is_closed_error(&self, source: &str) -> Error {

@@ -4,11 +4,12 @@ mod cassandra;
 
 use cassandra::{keyspace, open, options};
 use emberkeep_history::testing::{CombatEvent, NOW, event, schema};
-use emberkeep_history::{HistorySchema, Source};
+use emberkeep_history::{History, HistorySchema, Source};
 use emberkeep_history_cql::schema::{Difference, LiveKeyspace};
 use emberkeep_history_cql::{ConnectError, CqlOptions, CqlStore};
 use emberkeep_schema::{Table, Timestamp, table};
 use emberkeep_testkit::{free_port, shared_cassandra};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 table! {
@@ -58,6 +59,42 @@ table! {
     clustering: (name asc),
     ttl: days(1),
     writes: rows,
+    owner: "accounts",
+}
+
+table! {
+    /// Where players were seen.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct SeenOn = "seen" {
+        /// The player.
+        pub player_id: i64,
+        /// When.
+        pub at: Timestamp,
+        /// On which device.
+        pub device: String,
+    }
+    partition: (player_id),
+    clustering: (),
+    ttl: persistent,
+    lookups: (by_device(device) index "idx_seen_device"),
+    writes: rows,
+    owner: "accounts",
+}
+
+table! {
+    /// The same without the device.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Seen = "seen" {
+        /// The player.
+        pub player_id: i64,
+        /// When.
+        pub at: Timestamp,
+    }
+    partition: (player_id),
+    clustering: (),
+    ttl: persistent,
+    writes: rows,
+    deprecated: (device(String, since "2024-01-01")),
     owner: "accounts",
 }
 
@@ -177,4 +214,44 @@ async fn the_document_layout_answers_the_statements_of_the_document() {
     assert_eq!(written, NOW * 1_000);
     assert!((30 * 86_400 - 600..=30 * 86_400).contains(&ttl), "{ttl}");
     assert_eq!(CombatEvent::DECLARATION.name, "combat_events");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deprecated_column_stays_until_it_may_be_removed() {
+    let Some(cassandra) = shared_cassandra() else { return };
+    let url = keyspace(cassandra, "deprecating").await;
+    let (former, present) = (HistorySchema::new().table::<SeenOn>(), HistorySchema::new().table::<Seen>());
+    let old = History::new(Arc::new(CqlStore::connect(&url, former, options()).await.unwrap()));
+    let seen = |player_id, at| Seen { player_id, at: Timestamp(at) };
+    old.upsert(SeenOn { player_id: 1, at: Timestamp(NOW), device: "pad".into() }).await.unwrap();
+
+    let store = CqlStore::connect(&url, present.clone(), CqlOptions::default()).await;
+    let new = History::new(Arc::new(store.expect("a column that is still there is no difference")));
+    new.upsert(seen(1, NOW + 1)).await.unwrap();
+    new.upsert(seen(2, NOW)).await.unwrap();
+    let session = cassandra::session(cassandra).await;
+    let devices = async || {
+        let statement = "SELECT player_id, device FROM deprecating.seen";
+        let rows = session.query_unpaged(statement, ()).await.ok()?.into_rows_result().unwrap();
+        let mut rows: Vec<_> = rows.rows::<(i64, Option<String>)>().unwrap().map(Result::unwrap).collect();
+        rows.sort();
+        Some(rows)
+    };
+    assert_eq!(devices().await, Some(vec![(1, Some("pad".into())), (2, None)]), "kept, and not written");
+
+    let live = LiveKeyspace::connect(&url).await.unwrap();
+    let found = live.diff(&present).await.unwrap();
+    assert_eq!(
+        found[0].to_string(),
+        "table seen: column device is deprecated since 2024-01-01 (schema apply --drop removes it from 2024-01-31 on)"
+    );
+    assert!(found.len() == 1 && found[0].is_deprecation(), "{found:?}");
+    assert_eq!(live.apply(&present).await.unwrap(), []);
+    let early = live.drop_deprecated(&present, "2024-01-30".parse().unwrap()).await.unwrap();
+    assert_eq!(early, (vec![], found.clone()));
+    assert!(devices().await.is_some());
+    let removed = live.drop_deprecated(&present, "2024-01-31".parse().unwrap()).await.unwrap();
+    assert_eq!(removed, (found, vec![]));
+    assert_eq!((live.diff(&present).await.unwrap(), devices().await), (vec![], None));
+    assert_eq!(new.get(Seen::key(1)).await.unwrap(), Some(seen(1, NOW + 1)));
 }

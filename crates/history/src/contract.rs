@@ -243,8 +243,8 @@ pub trait HistoryStore: Send + Sync + 'static {
     /// One page of a range.
     fn range(&self, request: RangeRequest) -> Pending<'_, Result<RawPage>>;
 
-    /// Adds entries of a source to totals, each once.
-    fn fold(&self, fold: Fold) -> Pending<'_, Result<Folded>>;
+    /// Adds entries of a source to totals, each once. A sum that does not fit, or a source that is closed, refuses all of them.
+    fn fold(&self, folds: Vec<Fold>) -> Pending<'_, Result<Folded>>;
 
     /// The totals of a key; `None` if nothing was added.
     fn totals(

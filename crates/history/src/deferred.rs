@@ -1,5 +1,6 @@
 //! A store that cannot be reached yet: its calls are `Unavailable` until it was opened.
 
+use crate::backoff::Backoff;
 use crate::contract::{
     Applied, ConditionalWrite, Fold, Folded, HistoryStore, Pending, RangeRequest, RawPage, RawRow, RawTotals,
     Source, Stats, Write, Written,
@@ -14,7 +15,6 @@ use std::fmt::Display;
 use std::future::ready;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use tokio::time::sleep;
 
 /// A history store that is opened later. A program can start without it: until then every call is
 /// [`Error::Unavailable`], which consumers of an outbox and callers repeat.
@@ -43,7 +43,7 @@ impl Deferred {
     /// Opens the store, with growing pauses after each error. Ends when it is open or was closed. It can be
     /// dropped at any point.
     pub async fn open<E: Display>(&self, open: impl Fn() -> Pending<'static, Result<History, E>>) {
-        let mut pause = OPEN_PAUSE_MIN;
+        let mut backoff = Backoff::new(OPEN_PAUSE_MIN, OPEN_PAUSE_MAX);
         while !self.is_open() && !self.is_closed.load(Relaxed) {
             match open().await {
                 Ok(history) => {
@@ -54,8 +54,7 @@ impl Deferred {
                 Err(error) => {
                     tracing::warn!("{} is not open yet: {error}", self.name);
                     *self.reason.lock() = error.to_string();
-                    sleep(pause.mul_f64(0.5 + fastrand::f64() / 2.0)).await;
-                    pause = (2 * pause).min(OPEN_PAUSE_MAX);
+                    backoff.wait().await;
                 }
             }
         }
@@ -110,8 +109,8 @@ impl HistoryStore for Deferred {
         self.call(|store| store.range(request))
     }
 
-    fn fold(&self, fold: Fold) -> Pending<'_, Result<Folded>> {
-        self.call(|store| store.fold(fold))
+    fn fold(&self, folds: Vec<Fold>) -> Pending<'_, Result<Folded>> {
+        self.call(|store| store.fold(folds))
     }
 
     fn totals(

@@ -140,6 +140,18 @@ pub enum Error {
         /// How to go on, and what is lost by it.
         remedy: &'static str,
     },
+    /// A newer version of this program has written the folder. Nothing of it was changed.
+    #[error(
+        "{path} has format {found}, and this version reads formats up to {known}; run the version that wrote it, or restore a copy from before the upgrade"
+    )]
+    NewerFormat {
+        /// The folder.
+        path: String,
+        /// Its format.
+        found: u32,
+        /// The newest format that this version knows.
+        known: u32,
+    },
     /// The folder of the store cannot be used.
     #[error("cannot use {path}: {problem}")]
     Folder {
@@ -186,6 +198,7 @@ impl Error {
             Error::TooLarge { .. } => "too_large",
             Error::InvalidCursor { .. } => "invalid_cursor",
             Error::Corrupt { .. } => "corrupt",
+            Error::NewerFormat { .. } => "newer_format",
             Error::SchemaMismatch { .. } => "schema_mismatch",
             Error::SourceClosed { .. } => "source_closed",
             Error::Overflow { .. } => "overflow",

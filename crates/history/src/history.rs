@@ -261,7 +261,7 @@ impl History {
         if entries.is_empty() {
             return Ok(Folded::default());
         }
-        self.store.fold(Fold { totals, source: source.clone(), entries }).await
+        self.store.fold(vec![Fold { totals, source: source.clone(), entries }]).await
     }
 
     /// The totals of a key over all sources; `None` if nothing was added.

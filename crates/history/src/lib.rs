@@ -5,6 +5,7 @@
 //! Not responsible for: any game, any network protocol, hot state.
 #![doc = include_str!("../docs/example.md")]
 
+mod backoff;
 mod contract;
 mod cursor;
 mod deferred;

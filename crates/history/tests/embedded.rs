@@ -213,11 +213,51 @@ async fn a_key_that_is_too_long_is_refused_and_the_writer_goes_on() {
     // A caller of the store itself is not checked before the writer.
     let entries = vec![FoldEntry { position: 1, key: Value::Text(long), amounts: vec![1], at_ms: 0 }];
     let unchecked = Fold { totals: ByName::DECLARATION, source: source.clone(), entries };
-    let error = history.store().fold(unchecked).await.unwrap_err();
+    let error = history.store().fold(vec![unchecked]).await.unwrap_err();
     assert!(matches!(error.code(), "too_large" | "internal"), "{error}");
     history.fold(&source, [entry("n")]).await.unwrap();
     assert_eq!(history.totals::<ByName>("n".to_owned()).await.unwrap().unwrap().sums.count, 1);
     history.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_of_a_newer_format_is_refused_and_one_without_a_format_is_the_first() {
+    let folder = Folder::new();
+    let path = folder.path().join("FORMAT");
+    let open = || Embedded::open(folder.path(), schema(), options());
+    let history = History::new(Arc::new(open().unwrap()));
+    history.insert(event(1, 0, 1)).await.unwrap();
+    history.close().await.unwrap();
+    let first = std::fs::read_to_string(&path).unwrap();
+    assert!(first.starts_with("emberkeep history 1 "), "{first}");
+
+    std::fs::remove_file(&path).unwrap();
+    let history = History::new(Arc::new(open().unwrap()));
+    assert!(history.get(event(1, 0, 1).row_key()).await.unwrap().is_some());
+    history.close().await.unwrap();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), first, "it is written");
+
+    let text = "emberkeep history 70";
+    let newer = format!("{text} {:08x}\n", crc32c::crc32c(text.as_bytes()));
+    std::fs::write(&path, &newer).unwrap();
+    for accept_loss in [false, true] {
+        let error =
+            Embedded::open(folder.path(), schema(), Options { accept_loss, ..options() }).err().unwrap();
+        assert!(matches!(error, Error::NewerFormat { found: 70, known: 1, .. }), "{error}");
+        assert!(
+            error.to_string().contains("has format 70, and this version reads formats up to 1"),
+            "{error}"
+        );
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), newer, "nothing is changed");
+    }
+
+    for text in ["", "1", "emberkeep history 1 00000000\n"] {
+        std::fs::write(&path, text).unwrap();
+        let error = open().err().unwrap();
+        assert!(matches!(error, Error::Damaged { .. }), "{error}");
+    }
+    drop(Embedded::open(folder.path(), schema(), Options { accept_loss: true, ..options() }).unwrap());
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), first);
 }
 
 macro_rules! visits {

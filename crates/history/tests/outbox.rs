@@ -6,6 +6,7 @@ mod folders;
 use arena::*;
 use emberkeep_history::testing::NOW;
 use emberkeep_history::{History, LogState, Source};
+use emberkeep_hot::command::Write;
 use emberkeep_hot::embedded::{Clock, Embedded, ManualClock};
 use emberkeep_hot::{Error, Scope, Store};
 use folders::Folder;
@@ -45,6 +46,7 @@ macro_rules! on_both_engines {
 on_both_engines! {
     events_become_rows_and_totals, a_pass_that_fails_anywhere_is_repeated, two_consumers_at_once,
     a_log_that_was_removed, a_full_outbox_refuses, entries_that_history_cannot_take, more_than_a_page,
+    ends_that_another_program_overwrote, a_full_log_whose_last_entry_was_overwritten, a_dead_letter_counts_nowhere,
     a_message_wakes, history_away_for_a_while, a_source_that_was_closed, a_paused_consumer_does_not_trim,
     acknowledged_entries_are_trimmed_by_the_next_consumer,
 }
@@ -235,6 +237,90 @@ async fn entries_that_history_cannot_take(scope: Scope<Arena>) {
         assert_eq!((kills_of(&history, 7).await, kills_of(&history, HEAVY).await), (5, 1));
     }
     assert_eq!(consumer.stats().dead_letters, 7);
+}
+
+async fn ends_that_another_program_overwrote(scope: Scope<Arena>) {
+    let folder = Folder::new();
+    let history = history_in(folder.path());
+    let consumer = consumer(&scope, &history);
+    let drained = async || {
+        let drained = consumer.drain_once().await.unwrap().unwrap();
+        (drained.delivered, drained.dead_letters)
+    };
+    let overwrite = |place| change_log(&scope, Write::LSet(place, "odd".into()));
+    kills(&scope, [7; 5]).await;
+    overwrite(0).await;
+    overwrite(-1).await;
+    assert_eq!(drained().await, (5, 2));
+    let letters = dead_letters(&history, consumer.log()).await;
+    let found: Vec<_> = letters.iter().map(|letter| (letter.sequence, &letter.entry[..])).collect();
+    assert_eq!(found, [(1, &b"odd"[..]), (5, &b"odd"[..])]);
+    assert!(letters[0].reason.contains("external client"), "{}", letters[0].reason);
+    assert_eq!(consumer.stats().alarms, 2);
+    // Appending goes on behind it, and nothing comes again.
+    kills(&scope, [7; 2]).await;
+    assert_eq!((drained().await, drained().await), ((2, 0), (0, 0)));
+    // The only entry that is left: the log does not know its numbers any more, and they grow all the same.
+    overwrite(-1).await;
+    assert_eq!((drained().await, consumer.stats().alarms), ((0, 0), 3));
+    let before = scope.log_last(&EVENTS.key()).await.unwrap().sequence;
+    kills(&scope, [7; 3]).await;
+    let after = scope.log_last(&EVENTS.key()).await.unwrap().sequence;
+    assert!(before == 0 && after > 1_000_000, "{before}, {after}");
+    assert_eq!((drained().await, drained().await), ((4, 1), (0, 0)));
+    // What was added at the ends.
+    change_log(&scope, Write::LPush(vec!["odd".into()])).await;
+    change_log(&scope, Write::RPush(vec!["odd".into(), "odder".into()])).await;
+    kills(&scope, [7; 2]).await;
+    assert_eq!((drained().await, drained().await), ((4, 2), (0, 0)));
+    assert_eq!(scope.log_last(&EVENTS.key()).await.unwrap().sequence, after + 4);
+    assert_eq!((kills_of(&history, 7).await, consumer.stats().alarms), (3 + 2 + 3 + 2, 6));
+}
+
+async fn a_full_log_whose_last_entry_was_overwritten(scope: Scope<Arena>) {
+    let folder = Folder::new();
+    let history = history_in(folder.path());
+    let consumer =
+        emberkeep_history::outbox::Consumer::new(&scope, FEW.key(), DRAINER.key(), history.clone(), project);
+    let consumer = consumer.unwrap();
+    let append = || {
+        let event = KillEvent::new(Uuid::new_v4(), 7, NOW);
+        scope.transact_with(event, |tx, event| tx.append(&FEW.key(), event))
+    };
+    for _ in 0..8 {
+        append().await.unwrap();
+    }
+    let overwrite = |tx: &mut emberkeep_hot::Tx<'_, Arena>| {
+        tx.raw_write(tx.raw_name(&FEW.key()), Write::LSet(-1, "odd".into()))
+    };
+    scope.transact(overwrite).await.unwrap();
+    assert!(matches!(append().await, Err(Error::LogFull { .. })));
+    assert_eq!(consumer.drain_once().await.unwrap().unwrap().dead_letters, 1);
+    append().await.expect("there is room again");
+    consumer.drain_once().await.unwrap();
+    assert_eq!(kills_of(&history, 7).await, 8);
+    assert_eq!(scope.log_after(&FEW.key(), 0, 100).await.unwrap().entries.len(), 1);
+}
+
+async fn a_dead_letter_counts_nowhere(scope: Scope<Arena>) {
+    let folder = Folder::new();
+    let history = history_in(folder.path());
+    let project = project_with_strength;
+    let consumer = emberkeep_history::outbox::Consumer::new(
+        &scope,
+        EVENTS.key(),
+        DRAINER.key(),
+        history.clone(),
+        project,
+    );
+    let consumer = consumer.unwrap();
+    // The strength of the second strong one does not fit.
+    kills(&scope, [7, STRONG, 7, STRONG, 7]).await;
+    let drained = consumer.drain_once().await.unwrap().unwrap();
+    assert_eq!((drained.delivered, drained.dead_letters), (5, 1));
+    assert_eq!((kills_of(&history, 7).await, kills_of(&history, STRONG).await), (3, 1));
+    let strength = history.totals::<Strength>(STRONG).await.unwrap().unwrap().sums.strength;
+    assert_eq!(strength, i64::MAX / 2 + 1);
 }
 
 async fn more_than_a_page(scope: Scope<Arena>) {

@@ -51,16 +51,20 @@ async fn busy_with_another_clients_script(deployment: Deployment) {
     outcome.assert_all_done();
 }
 
-/// Puts keys on the server that take three seconds to load: long enough to be seen at it on a busy machine.
-async fn fill(load: &Load) {
-    let server = load.deployment.victim(0);
+/// Puts keys on the server that take three seconds to load: long enough to be seen at it on a busy machine. Before there is any
+/// load: the server pauses after each command of its file, too, and a busy machine takes long to write it anew.
+async fn fill(deployment: &Deployment) {
+    let server = deployment.victim(0);
     // In a slot of its own, or a Cluster's server would disown them when it starts again.
-    let tag = load.deployment.arena_on(server, "filler");
+    let tag = deployment.arena_on(server, "filler");
     let mut client = server.client();
     assert!(client.call(&["DEBUG", "POPULATE", "10000", &format!("{{{}}}", tag.0), "50"]).is_ok());
     client.call(&["BGREWRITEAOF"]);
-    while !client.call(&["INFO", "persistence"]).text().contains("aof_rewrite_in_progress:0") {
-        load.some_time(10).await;
+    let is_written = |info: &str| {
+        info.contains("aof_rewrite_in_progress:0") && info.contains("aof_rewrite_scheduled:0")
+    };
+    while !is_written(&client.call(&["INFO", "persistence"]).text()) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
 
@@ -79,8 +83,9 @@ async fn until_loading(load: &Load) {
 }
 
 async fn loading_its_data(deployment: Deployment) {
+    fill(&deployment).await;
     let load = Load::begin(deployment, LONG).await;
-    fill(&load).await;
+    load.some_time(200).await;
     let server = load.deployment.victim(0);
     server.kill9();
     let runtime = tokio::runtime::Handle::current();

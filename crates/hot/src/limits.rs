@@ -54,6 +54,10 @@ pub const SCRATCH_BYTES_MAX: usize = 64 * 1024;
 pub const LOG_ENTRY_BYTES_MAX: usize = 256 * 1024;
 /// Largest sequence of a log: 15 digits, which a Lua number holds exactly.
 pub const LOG_SEQUENCE_MAX: u64 = 999_999_999_999_999;
+/// A log of which no element is an entry any more goes on from the time: so many numbers a millisecond.
+pub(crate) const LOG_NUMBERS_PER_MS: u64 = 100;
+/// Elements that are read together to find the entry nearest to the end of a log.
+pub(crate) const LOG_SEARCH_ELEMENTS: i64 = 100;
 /// Entries that a follower of a log reads at once.
 pub const LOG_PAGE_ENTRIES: usize = 256;
 /// Fewest and most entries of a block in which a log that drops its oldest entries is read.

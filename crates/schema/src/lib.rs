@@ -51,9 +51,9 @@ pub use pattern::Piece;
 pub use render::Row;
 pub use schema::{Schema, SchemaError};
 pub use table::{
-    Clustering, Column, ColumnDeclaration, ColumnType, Compaction, CqlLayout, Day, InvalidDay, Lookup, Order,
-    RowKey, RowTtl, Rows, Slices, SumDeclaration, Table, TableDeclaration, Timestamp, Totals,
-    TotalsDeclaration, Value, Writes, cql_name,
+    Clustering, Column, ColumnDeclaration, ColumnType, Compaction, CqlLayout, Day, DeprecatedColumn,
+    InvalidDay, Lookup, Order, RowKey, RowTtl, Rows, Slices, SumDeclaration, Table, TableDeclaration,
+    Timestamp, Totals, TotalsDeclaration, Value, Writes, cql_name,
 };
 pub use ttl::{Automatic, Fixed, Given, Persistent, Refresh, Ttl, TtlPolicy};
 pub use value_error::ValueError;
@@ -66,8 +66,8 @@ pub mod macro_support {
     pub use crate::pattern::{Problem, diagnose, is_log_name, key_bytes_max, piece_count, pieces};
     pub use crate::quick_json::{NAMES, PlainName};
     pub use crate::table::{
-        ColumnNamed, DayBucket, PartitionValue, TableProblem, diagnose_table, diagnose_totals, length_ms,
-        name_number, order_of, writes_of,
+        ColumnNamed, DayBucket, PartitionValue, TableProblem, day_of, diagnose_table, diagnose_totals,
+        length_ms, name_number, order_of, writes_of,
     };
     pub use crate::ttl::Milliseconds;
     pub use serde;

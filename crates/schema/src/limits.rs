@@ -30,6 +30,9 @@ pub const TABLE_NAME_BYTES_MAX: usize = 48;
 /// Longest TTL of a history table: 20 years of 365 days, the limit of CQL.
 pub const TTL_MS_MAX: i64 = 630_720_000_000;
 
+/// Days from the deprecation of a column to the first one on which it may be removed.
+pub const DEPRECATED_DAYS: i32 = 30;
+
 /// Most days that one query of a history table may span: a year and a day.
 pub const DAYS_MAX: usize = 366;
 

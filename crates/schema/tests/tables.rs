@@ -207,3 +207,35 @@ fn totals_have_a_table_by_source() {
     assert!(cql.contains("PRIMARY KEY ((player_id), source)"), "{cql}");
     assert_eq!(PlayerStats::from_amounts(&[3, 120_000]).total_kills, 3);
 }
+
+table! {
+    /// Where players were seen.
+    pub struct Seen = "seen" {
+        /// The player.
+        pub player_id: i64,
+    }
+    partition: (player_id),
+    clustering: (),
+    ttl: persistent,
+    deprecated: (device(String, since "2026-01-31"), score(Option<f64>, since "9999-12-31")),
+    writes: rows,
+    owner: "accounts",
+}
+
+#[test]
+fn deprecated_columns_are_declared_and_are_not_part_of_the_row() {
+    let [device, score] = Seen::DECLARATION.deprecated else { panic!("two are declared") };
+    assert_eq!(
+        (device.name, device.kind.to_string(), device.since.to_string()),
+        ("device", "text".into(), "2026-01-31".into())
+    );
+    assert_eq!(
+        (device.removable_from().to_string(), score.kind.to_string()),
+        ("2026-03-02".into(), "double".into())
+    );
+    assert_eq!(score.removable_from(), Day::MAX);
+    assert_eq!(Seen { player_id: 7 }.into_values(), [Some(Value::BigInt(7))]);
+    for layout in [CqlLayout::Document, CqlLayout::Scaled] {
+        assert!(!Seen::DECLARATION.to_cql(layout).contains("device"), "a new keyspace does not get them");
+    }
+}

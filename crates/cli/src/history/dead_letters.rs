@@ -1,9 +1,9 @@
 //! `emberkeep history dead-letters`: entries that could not be stored as what they are.
 //!
-//! There is no command that delivers one again. Of an event that history refused, a part may be counted already, and then
-//! a second delivery would count that part twice. Repair the cause and let the game record the event anew.
+//! There is no command that delivers one again: its position in its source has passed. Nothing of it is in tables and
+//! totals, so once the cause is repaired the game may record the event anew.
 
-use super::{Opened, Stores, age};
+use super::{Opened, Spools, Stores, age};
 use crate::output::print;
 use anyhow::bail;
 use comfy_table::{Table, presets};
@@ -30,7 +30,7 @@ pub(crate) struct DeadLettersArguments {
 
 /// Lists dead letters, or prints one.
 pub(super) async fn run(arguments: &DeadLettersArguments) -> anyhow::Result<ExitCode> {
-    let opened = arguments.stores.open().await?;
+    let opened = arguments.stores.open(Spools::Unopened).await?;
     let outcome = match arguments.show {
         Some(sequence) => show(&opened, arguments, sequence).await,
         None => list(&opened, arguments).await,

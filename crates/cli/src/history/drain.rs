@@ -1,7 +1,8 @@
-//! `emberkeep history drain`: delivers what is in the logs now.
+//! `emberkeep history drain`: delivers what is in the logs now, and in the spool of a server that is not running.
 
-use super::{Opened, Stores};
+use super::{Opened, Spools, Stores};
 use crate::output::{Stream, offer, print};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval};
@@ -9,22 +10,27 @@ use tokio::time::{MissedTickBehavior, interval};
 /// Time between two lines of progress.
 const PROGRESS_EVERY: Duration = Duration::from_secs(2);
 
+const UNUSED_SPOOL: &str = "entries of a log that these stores do not have; name the --darkages-shards of the server that wrote them";
+
 #[derive(clap::Args, Debug)]
 pub(crate) struct DrainArguments {
     #[command(flatten)]
     stores: Stores,
+    /// Folder in which a server left events while history was away; delivers them, too [default: the folder history-spool in the folder of --data, if there is one]
+    #[arg(long, value_name = "DIR", env = "EMBERKEEP_HISTORY_SPOOL")]
+    history_spool: Option<PathBuf>,
 }
 
 /// Drains all logs. An interrupt ends it between two entries: nothing is lost or doubled.
 pub(super) async fn run(arguments: &DrainArguments) -> anyhow::Result<ExitCode> {
-    let opened = arguments.stores.open().await?;
+    let opened = arguments.stores.open(Spools::Delivered(arguments.history_spool.as_deref())).await?;
     let outcome = tokio::select! {
         outcome = opened.consumers.drain_once() => Some(outcome),
         () = progress(&opened) => None,
         _ = tokio::signal::ctrl_c() => None,
     };
     let Some(outcome) = outcome else {
-        print("interrupted; what is not in history yet waits in its log\n")?;
+        print("interrupted; what is not in history yet waits in its log or spool\n")?;
         opened.close().await?;
         return Ok(ExitCode::FAILURE);
     };
@@ -43,6 +49,10 @@ pub(super) async fn run(arguments: &DrainArguments) -> anyhow::Result<ExitCode> 
         };
         // An error is a rest, too: nothing is known of the log then.
         is_left |= consumer.lag().await.map_or(true, |lag| lag.entries > 0);
+    }
+    for folder in &opened.unused_spools {
+        said += &format!("{}: {UNUSED_SPOOL}\n", folder.display());
+        is_left = true;
     }
     opened.close().await?;
     print(if said.is_empty() { "no game has a log\n".to_owned() } else { said })?;

@@ -1,6 +1,6 @@
 //! `emberkeep history lag`: how far history is behind.
 
-use super::{Stores, age};
+use super::{Spools, Stores, age};
 use crate::duration;
 use crate::output::print;
 use comfy_table::{Table, presets};
@@ -23,7 +23,7 @@ pub(crate) struct LagArguments {
 
 /// Prints what waits in each log. Nothing is changed.
 pub(super) async fn run(arguments: &LagArguments) -> anyhow::Result<ExitCode> {
-    let opened = arguments.stores.open().await?;
+    let opened = arguments.stores.open(Spools::Unopened).await?;
     let mut logs = Vec::new();
     for consumer in opened.consumers.iter() {
         logs.push(consumer.lag().await?);

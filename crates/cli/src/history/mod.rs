@@ -5,14 +5,16 @@ mod drain;
 mod lag;
 mod open;
 
-pub(crate) use open::{folder_of, named, open_or_wait, parse};
+pub(crate) use open::{consumers, folder_of, named, open_or_wait, parse, spool_folder};
 
 use crate::store::{StoreArguments, open as open_store};
 use anyhow::{Context, bail};
+use emberkeep::HistoryUrl;
 use emberkeep::games::darkages::Shards;
 use emberkeep::history::History;
 use emberkeep::history::outbox::Consumers;
 use emberkeep::hot::Store;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(clap::Subcommand)]
@@ -58,13 +60,39 @@ pub(crate) struct Opened {
     store: Store,
     history: History,
     consumers: Consumers,
+    /// Folders of entries that no consumer delivers.
+    unused_spools: Vec<PathBuf>,
+}
+
+/// Whether a command delivers what waits in the folder of `--history-spool`.
+#[derive(Clone, Copy)]
+enum Spools<'a> {
+    /// It looks at the stores only, also while a server has the folder.
+    Unopened,
+    /// From the folder that was named, or from that of `--data` if a server left one there.
+    Delivered(Option<&'a Path>),
+}
+
+impl Spools<'_> {
+    fn folder(self, url: &HistoryUrl, hot: &StoreArguments) -> anyhow::Result<Option<PathBuf>> {
+        let Spools::Delivered(named) = self else { return Ok(None) };
+        match named {
+            Some(folder) if !folder.is_dir() => bail!(
+                "--history-spool names {}, and there is no such folder; name the one that the server uses",
+                folder.display()
+            ),
+            Some(folder) => Ok(Some(folder.to_owned())),
+            None => Ok(spool_folder(None, Some(url), hot)?.filter(|folder| folder.is_dir())),
+        }
+    }
 }
 
 const ONE_PROCESS: &str = "a folder belongs to one process: if the server runs, its /metrics has the lag and /readyz says what waits; \
      otherwise stop the process that has it";
 
 impl Stores {
-    async fn open(&self) -> anyhow::Result<Opened> {
+    /// `spool` says whether the command delivers what waits in the folder of `--history-spool`, and which folder was named.
+    async fn open(&self, spool: Spools<'_>) -> anyhow::Result<Opened> {
         if self.hot.is_in_process() && self.hot.folder().is_none() {
             bail!(
                 "hot state in memory ends with its process; name what the server uses: --data DIR or --hot URL"
@@ -81,12 +109,13 @@ impl Stores {
         };
         let store = open_store(&self.hot).await.map_err(|error| busy(self.hot.is_in_process(), error))?;
         let is_in_process = url.is_in_process();
+        let spool = spool.folder(&url, &self.hot)?;
         let history = url.open(emberkeep::games::history_schema()).await;
         let history = history
             .map_err(|error| busy(is_in_process, anyhow::Error::new(error).context("cannot open history")))?;
-        let consumers = emberkeep::games::consumers_of_shards(&store, &history, &self.darkages_shards)?;
-        let consumers = consumers.into_iter().collect();
-        Ok(Opened { store, history, consumers })
+        let consumers = consumers(&store, &history, &self.darkages_shards, spool.as_deref());
+        let (consumers, unused_spools) = consumers.map_err(|error| busy(true, error))?;
+        Ok(Opened { store, history, consumers, unused_spools })
     }
 }
 

@@ -2,8 +2,12 @@
 
 use crate::WITHOUT_CQL;
 use crate::store::StoreArguments;
-use anyhow::anyhow;
+use anyhow::{Context, anyhow, bail};
+use emberkeep::games::darkages::Shards;
+use emberkeep::history::limits::SPOOL_BYTES_DEFAULT;
+use emberkeep::history::outbox::Consumers;
 use emberkeep::history::{Deferred, History};
+use emberkeep::hot::Store;
 use emberkeep::{HistoryUrl, OpenError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,6 +42,38 @@ pub(crate) fn parse(text: Option<&str>, hot: &StoreArguments) -> anyhow::Result<
         Some(text) => named(text).map_err(|problem| anyhow!("cannot use --history: {problem}")),
         None => Ok(hot.folder().map(|folder| HistoryUrl::folder(folder_of(&folder)))),
     }
+}
+
+/// The folder in which entries of logs wait while history is away. By default there is one beside hot state in a folder, if
+/// history is a cluster: history in a folder is as near as that one is.
+pub(crate) fn spool_folder(
+    named: Option<PathBuf>,
+    history: Option<&HistoryUrl>,
+    hot: &StoreArguments,
+) -> anyhow::Result<Option<PathBuf>> {
+    let Some(history) = history else {
+        match named {
+            Some(_) => bail!(
+                "history-spool is where events wait for history, and no history is named; give both, or leave it out"
+            ),
+            None => return Ok(None),
+        }
+    };
+    let beside = || Some(hot.folder()?.join("history-spool")).filter(|_| !history.is_in_process());
+    Ok(named.or_else(beside))
+}
+
+/// The consumers of the logs of all games, and the folders of spools that are of none of these logs.
+pub(crate) fn consumers(
+    store: &Store,
+    history: &History,
+    shards: &Shards,
+    spool: Option<&Path>,
+) -> anyhow::Result<(Consumers, Vec<PathBuf>)> {
+    let consumers = emberkeep::games::consumers_of_shards(store, history, shards)?;
+    let Some(folder) = spool else { return Ok((consumers.into_iter().collect(), Vec::new())) };
+    let opened = Consumers::through_spools(consumers, folder, SPOOL_BYTES_DEFAULT);
+    opened.with_context(|| format!("cannot open the history spool {}", folder.display()))
 }
 
 /// Opens history. A cluster that does not answer is opened by the task, with growing pauses; until then events wait in

@@ -3,13 +3,12 @@
 mod log;
 mod open_files;
 
-use crate::history::open_or_wait;
+use crate::history::{consumers, open_or_wait};
 use crate::output::{Stream, offer};
 use crate::settings;
 use crate::store::open;
 use anyhow::{Context, anyhow, bail};
 use emberkeep::HistoryUrl;
-use emberkeep::games::darkages::Shards;
 use emberkeep::games::darkages::archive::recorder::Recorder;
 use emberkeep::history::spool::SpoolOptions;
 use emberkeep::hot::Store;
@@ -90,8 +89,7 @@ async fn serve(settings: &settings::Settings, demo: bool, log: &Log) -> anyhow::
     let spool = settings.spool.clone().or(folder.map(|path| path.join("spool")));
     let (tier, opening) = match url {
         Some(url) => {
-            let (tier, opening) =
-                history_tier(&store, url, spool.as_deref(), &settings.listen.darkages_shards).await?;
+            let (tier, opening) = history_tier(&store, url, spool.as_deref(), settings).await?;
             (Some(tier), opening)
         }
         None => (None, None),
@@ -142,15 +140,19 @@ async fn serve(settings: &settings::Settings, demo: bool, log: &Log) -> anyhow::
     outcome(failure)
 }
 
-/// History with the consumers of all logs, and the spool.
+/// History with the consumers of all logs, and the spools.
 async fn history_tier(
     store: &Store,
     url: HistoryUrl,
     spool: Option<&Path>,
-    shards: &Shards,
+    settings: &settings::Settings,
 ) -> anyhow::Result<(HistoryTier, Option<JoinHandle<()>>)> {
     let (history, opening) = open_or_wait(url).await?;
-    let consumers = emberkeep::games::consumers_of_shards(store, &history, shards)?.into_iter().collect();
+    let (shards, history_spool) = (&settings.listen.darkages_shards, settings.history_spool.as_deref());
+    let (consumers, unused_spools) = consumers(store, &history, shards, history_spool)?;
+    for folder in unused_spools {
+        tracing::warn!(folder = %folder.display(), "events of a log that this server does not have wait in a spool; did --darkages-shards change?");
+    }
     let tier = HistoryTier::new(history, consumers);
     let Some(folder) = spool else { return Ok((tier, opening)) };
     let recorder = Recorder::open(folder, SpoolOptions::default());

@@ -64,6 +64,8 @@ settings! {
     history "history" <"URL"> checked(history::named), None;
     /// Folder in which events of servers that compute damage themselves wait for history [default: the folder spool in the folder of --data; none without one]
     spool "spool" <"DIR"> ValueParser::string(), None;
+    /// Folder in which events wait while a cluster of history is away, instead of in hot state; each server has one of its own [default: the folder history-spool in the folder of --data when history is a cluster; none for history in a folder]
+    history_spool "history-spool" <"DIR"> ValueParser::string(), None;
     /// Name of this server in events and play sessions of DarkAges
     server_instance "server-instance" <"NAME"> ValueParser::string(), Some("emberkeep");
     /// Shards of DarkAges with their zones, such as 1:1-99,2:100-199: on a Cluster each is a partition; the same for all servers [default: one for all zones]

@@ -22,6 +22,8 @@ pub(crate) struct Settings {
     pub(crate) history: Option<HistoryUrl>,
     /// Where recorded events wait for history; `None` = they are refused.
     pub(crate) spool: Option<PathBuf>,
+    /// Where events wait while history is away; `None` = in hot state.
+    pub(crate) history_spool: Option<PathBuf>,
     pub(crate) listen: emberkeep_server::Settings,
     pub(crate) log: LogForm,
     pub(crate) log_level: tracing::Level,
@@ -80,11 +82,12 @@ impl Settings {
         optional(found, "history", history::named)?;
         let history = history::parse(text(found, "history"), &store)?;
         let spool = path("spool").or_else(|| store.folder().map(|folder| folder.join("spool")));
+        let history_spool = history::spool_folder(path("history-spool"), history.as_ref(), &store)?;
         let log = required(found, "log", str::parse)?;
         let log_level = required(found, "log-level", |text| {
             text.parse().map_err(|_| "expected error, warn, info, debug or trace".to_owned())
         })?;
-        Ok(Settings { store, history, spool, listen, log, log_level })
+        Ok(Settings { store, history, spool, history_spool, listen, log, log_level })
     }
 
     /// Refuses what `serve` would refuse, without opening the store or the address.

@@ -534,8 +534,8 @@ pub async fn numbered_appends_return_their_sequence(context: &Context) {
     assert_eq!(sequences(&page(&context.scope(), RECENT.key(1), 0, 10).await), [77, 78, 79, 80]);
 }
 
-/// What external clients write into a log: an event that does not decode stands alone; a list whose end is
-/// not an entry takes no more entries until it is repaired; another type is named.
+/// What external clients write into a log: an event that does not decode stands alone, and so does an element at an end
+/// that is not an entry; another type is named.
 pub async fn corrupt_logs(context: &Context) {
     let scope = context.scope();
     let number = |tx: &mut Tx<'_, World>| (1..=3).try_for_each(|n| tx.append(&NUMBERS.key(1), &n));
@@ -550,20 +550,15 @@ pub async fn corrupt_logs(context: &Context) {
     assert!(error.contains("(family NUMBERS)") && error.contains("log:c:"), "{error}");
 
     context.plant(&NUMBERS.key(1), rpush(&["6:00000000:6", "strange"])).await;
-    for refused in [
-        scope.transact(|tx| tx.append(&NUMBERS.key(1), &7)).await,
-        scope.transact(|tx| tx.append_numbered(&NUMBERS.key(1), &7)).await.map(|_| ()),
-        scope.log_after(&NUMBERS.key(1), 5, 10).await.map(|_| ()),
-        scope.log_last(&NUMBERS.key(1)).await.map(|_| ()),
-    ] {
-        let Err(Error::Corrupt { key, .. }) = &refused else { panic!("{refused:?}") };
-        assert!(key.contains("log:c:"), "{key}");
-    }
-    context.plant(&NUMBERS.key(1), rpush(&["8:00000000:8"])).await;
-    scope.transact(|tx| tx.append(&NUMBERS.key(1), &9)).await.expect("the last number is known again");
-    let log = scope.log_after(&NUMBERS.key(1), 5, 10).await.expect("a page");
-    let readable: Vec<_> = log.entries.iter().map(|entry| entry.event.is_ok()).collect();
-    assert_eq!((sequences(&log), readable), (vec![6, 7, 8, 9], vec![true, false, true, true]));
+    let last = scope.log_last(&NUMBERS.key(1)).await.expect("the last number is known");
+    assert_eq!((last.sequence, last.mark), (7, None));
+    assert_eq!(readable(context, 1, 5).await, [(6, true), (7, false)]);
+    scope.transact(|tx| tx.append(&NUMBERS.key(1), &8)).await.expect("the last number is known");
+    context.plant(&NUMBERS.key(1), rpush(&["9:0000000z:9"])).await;
+    let numbered = scope.transact(|tx| tx.append_numbered(&NUMBERS.key(1), &10)).await;
+    assert_eq!(numbered, Ok(10));
+    let expected = [(6, true), (7, false), (8, true), (9, false), (10, true)];
+    assert_eq!(readable(context, 1, 5).await, expected);
 
     context.put(&raw, Write::Del).await;
     context.put(&raw, set("text")).await;
@@ -575,6 +570,95 @@ pub async fn corrupt_logs(context: &Context) {
         let Err(Error::WrongType { key, .. }) = &refused else { panic!("{refused:?}") };
         assert!(key.contains("(family NUMBERS)"), "{key}");
     }
+}
+
+/// Entries after a sequence, and whether each can be read.
+async fn readable(context: &Context, log: u32, after: u64) -> Vec<(u64, bool)> {
+    let (mut found, mut after) = (Vec::new(), after);
+    loop {
+        let page = context.scope().log_after(&NUMBERS.key(log), after, 10).await.expect("a page");
+        found.extend(page.entries.iter().map(|entry| (entry.sequence, entry.event.is_ok())));
+        match page.entries.last().filter(|last| last.sequence < page.last) {
+            Some(last) => after = last.sequence,
+            None => return found,
+        }
+    }
+}
+
+/// An external client overwrote elements at the ends of a log: it is read, trimmed and appended to all the same.
+pub async fn overwritten_ends(context: &Context) {
+    let scope = context.scope();
+    let log = || NUMBERS.key(1);
+    scope.transact(move |tx| (1..=6).try_for_each(|n| tx.append(&log(), &n))).await.expect("a transaction");
+    let before = scope.log_after(&log(), 0, 10).await.expect("a page");
+    for place in [0, -1] {
+        context.plant(&log(), Write::LSet(place, "odd".into())).await;
+    }
+    let all = [(1, false), (2, true), (3, true), (4, true), (5, true), (6, false)];
+    assert_eq!(readable(context, 1, 0).await, all);
+    let page = scope.log_after(&log(), before.entries[3].position(), 1).await.expect("a page");
+    assert_eq!((sequences(&page), page.last, page.missed, page.is_reset), (vec![5], 6, 0, false));
+    let raw = scope.log_after_encoded(&log(), 5, 10).await.expect("a page");
+    assert_eq!((raw.entries[0].mark, raw.entries[0].event.clone()), (None, Ok("odd".into())));
+    scope.log_trim(&log(), before.entries[2].position()).await.expect("a trim");
+    assert_eq!(readable(context, 1, 0).await, all[2..]);
+    // Both ends again, and elements beside them; no reply holds the last one.
+    for place in [0, -1] {
+        context.plant(&log(), Write::LSet(place, "odd".into())).await;
+    }
+    context.plant(&log(), rpush(&["odder", &"x".repeat(2_000_000)])).await;
+    context.plant(&log(), Write::LPush(vec!["odd".into()])).await;
+    assert_eq!(scope.log_last(&log()).await.map(|last| last.sequence), Ok(8));
+    scope.transact(move |tx| tx.append(&log(), &9)).await.expect("a transaction");
+    let expected =
+        [(2, false), (3, false), (4, true), (5, true), (6, false), (7, false), (8, false), (9, true)];
+    assert_eq!(readable(context, 1, 0).await, expected);
+    scope.log_trim(&log(), before.entries[4].position()).await.expect("a trim");
+    assert_eq!(readable(context, 1, 0).await, expected[3..]);
+    assert_eq!(scope.transact(move |tx| tx.append_numbered(&log(), &10)).await, Ok(10));
+    let last = scope.log_last(&log()).await.expect("a number");
+    scope.log_trim(&log(), last).await.expect("a trim");
+    assert_eq!(readable(context, 1, 0).await, [(10, true)]);
+}
+
+/// No element of a log is an entry any more: its numbers are lost, and those of new entries are greater all the same.
+pub async fn overwritten_logs(context: &Context) {
+    let scope = context.scope();
+    for (number, count) in [(1, 1), (2, 120)] {
+        let log = move || NUMBERS.key(number);
+        scope.transact(move |tx| (1..=count).try_for_each(|n| tx.append(&log(), &n))).await.expect("entries");
+        for place in 0..count {
+            context.plant(&log(), Write::LSet(place, "odd".into())).await;
+        }
+        let page = scope.log_after(&log(), count as u64, 10).await.expect("a page");
+        assert_eq!((page.entries.len(), page.last, page.is_reset), (0, 0, true));
+        assert_eq!(scope.log_last(&log()).await, Ok(LogPosition::START));
+        scope.log_trim(&log(), 1).await.expect("nothing to trim");
+        scope.transact(move |tx| tx.append(&log(), &7)).await.expect("a transaction");
+        let last = scope.log_last(&log()).await.expect("a number").sequence;
+        assert!(last > count as u64 + 1, "{last}");
+        assert_eq!(scope.transact(move |tx| tx.append_numbered(&log(), &8)).await, Ok(last + 1));
+        let found = readable(context, number, last - 2).await;
+        assert_eq!(found, [(last - 1, false), (last, true), (last + 1, true)]);
+        let page = scope.log_after(&log(), 0, 1).await.expect("a page");
+        assert_eq!((page.entries[0].sequence, page.last), (last - count as u64, last + 1));
+        scope.log_trim(&log(), last).await.expect("a trim");
+        assert_eq!(readable(context, number, 0).await, [(last, true), (last + 1, true)]);
+    }
+    // In one transaction with a trim, where entries are numbered as they are read.
+    let log = || NUMBERS.key(1);
+    for place in [0, 1] {
+        context.plant(&log(), Write::LSet(place, "odd".into())).await;
+    }
+    let body = move |tx: &mut Tx<'_, World>| {
+        tx.append(&log(), &9)?;
+        tx.log_trim(&log(), u64::MAX >> 1)?;
+        tx.append(&log(), &10)
+    };
+    scope.transact(body).await.expect("a transaction");
+    let page = scope.log_after(&log(), 0, 10).await.expect("a page");
+    let events: Vec<_> = page.entries.iter().map(|entry| entry.event.clone().ok()).collect();
+    assert_eq!(events, [Some(9), Some(10)]);
 }
 
 /// Transactions that append beside one that removes the log and the state: a later one finds no state

@@ -80,8 +80,8 @@ impl HistoryStore for Gate {
         self.around(format!("range {}", request.table.name), self.store.range(request))
     }
 
-    fn fold(&self, fold: Fold) -> Pending<'_, Result<Folded>> {
-        self.store.fold(fold)
+    fn fold(&self, folds: Vec<Fold>) -> Pending<'_, Result<Folded>> {
+        self.store.fold(folds)
     }
 
     fn totals(

@@ -3,7 +3,9 @@
 use crate::plan::{BUCKET_COLUMN, SLICE_COLUMN};
 use crate::slices::{DayBucket, DaySlices};
 use emberkeep_history::HistorySchema;
-use emberkeep_schema::{Compaction, CqlLayout, Order, RowTtl, Table, TableDeclaration, TotalsDeclaration};
+use emberkeep_schema::{
+    Compaction, CqlLayout, DeprecatedColumn, Order, RowTtl, Table, TableDeclaration, TotalsDeclaration,
+};
 
 /// A table as it is declared for a layout.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +19,7 @@ pub(super) struct DeclaredTable {
     pub(super) compaction: Compaction,
     /// Secondary indexes with their columns.
     pub(super) indexes: Vec<(String, String)>,
+    pub(super) deprecated: &'static [DeprecatedColumn],
     /// The statement that creates it, without its indexes.
     pub(super) create: String,
 }
@@ -69,6 +72,7 @@ fn add_table(tables: &mut Vec<DeclaredTable>, declaration: &TableDeclaration, la
         ttl_s,
         compaction: declaration.compaction,
         indexes: Vec::new(),
+        deprecated: declaration.deprecated,
         create: creates(&name),
         name,
     };
@@ -114,6 +118,7 @@ fn add_totals(tables: &mut Vec<DeclaredTable>, totals: &TotalsDeclaration) {
                 ttl_s: 0,
                 compaction: Compaction::SizeTiered,
                 indexes: Vec::new(),
+                deprecated: &[],
                 create: texts.get(number).cloned().unwrap_or_default(),
             }
         };

@@ -2,7 +2,7 @@
 
 use super::declared::DeclaredTable;
 use super::live::LiveTable;
-use emberkeep_schema::{Compaction, Order, cql_name};
+use emberkeep_schema::{Compaction, Day, Order, cql_name};
 use std::collections::HashMap;
 use std::fmt;
 
@@ -74,6 +74,19 @@ pub enum Difference {
         /// The seconds that the keyspace has; 0 = none.
         found_s: i64,
     },
+    /// A column is declared deprecated and still there.
+    Deprecated {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+        /// Its secondary indexes, which no program uses any more.
+        indexes: Vec<String>,
+        /// The day on which it was declared deprecated.
+        since: Day,
+        /// The first day on which it may be removed.
+        removable_from: Day,
+    },
     /// The files are compacted in another way.
     Compaction {
         /// The table that is compacted.
@@ -101,7 +114,17 @@ impl Difference {
         matches!(self, Difference::Ttl { .. } | Difference::Compaction { .. })
     }
 
-    /// The statements that remove it; none if it is not addable.
+    /// Whether it is a deprecated column: nothing has to be done about it.
+    pub fn is_deprecation(&self) -> bool {
+        matches!(self, Difference::Deprecated { .. })
+    }
+
+    /// Whether it is a deprecated column that may be removed on a day.
+    pub fn is_removable(&self, today: Day) -> bool {
+        matches!(self, Difference::Deprecated { removable_from, .. } if *removable_from <= today)
+    }
+
+    /// The statements that remove the difference; none if it needs a person.
     pub(super) fn statements(&self, keyspace: &str) -> Vec<String> {
         match self {
             Difference::MissingTable { create, table } => {
@@ -116,6 +139,11 @@ impl Difference {
                     "CREATE INDEX IF NOT EXISTS {index} ON {keyspace}.{table} ({})",
                     cql_name(column)
                 )]
+            }
+            Difference::Deprecated { table, column, indexes, .. } => {
+                let indexes = indexes.iter().map(|index| format!("DROP INDEX IF EXISTS {keyspace}.{index}"));
+                let column = format!("ALTER TABLE {keyspace}.{table} DROP {}", cql_name(column));
+                indexes.chain([column]).collect()
             }
             _ => Vec::new(),
         }
@@ -147,6 +175,10 @@ impl fmt::Display for Difference {
             Difference::Ttl { table, declared_s, found_s } => write!(
                 f,
                 "table {table}: its default TTL is {found_s} s, declared {declared_s} s (ALTER TABLE {table} WITH default_time_to_live = {declared_s}; rows keep the TTL that they have)"
+            ),
+            Difference::Deprecated { table, column, since, removable_from, .. } => write!(
+                f,
+                "table {table}: column {column} is deprecated since {since} (schema apply --drop removes it from {removable_from} on)"
             ),
             Difference::Compaction { table, declared, found } => write!(
                 f,
@@ -198,11 +230,27 @@ pub(super) fn compare(declared: &DeclaredTable, live: &HashMap<String, LiveTable
             Some(_) => {}
         }
     }
+    found.extend(deprecated(declared, live));
     if declared.ttl_s != live.ttl_s {
         found.push(Difference::Ttl { table: table.clone(), declared_s: declared.ttl_s, found_s: live.ttl_s });
     }
     found.extend(compaction(&table, declared.compaction, &live.compaction));
     found
+}
+
+/// Deprecated columns that are still there.
+fn deprecated(declared: &DeclaredTable, live: &LiveTable) -> impl Iterator<Item = Difference> {
+    let present = declared.deprecated.iter().filter(|column| live.columns.contains_key(column.name));
+    present.map(|column| {
+        let of_column = live.indexes.iter().filter(|(_, indexed)| *indexed == column.name);
+        Difference::Deprecated {
+            table: declared.name.clone(),
+            column: column.name.to_owned(),
+            indexes: of_column.map(|(index, _)| index.clone()).collect(),
+            since: column.since,
+            removable_from: column.removable_from(),
+        }
+    })
 }
 
 fn key(partition: &[String], clustering: &[(String, Order)]) -> String {

@@ -14,6 +14,7 @@ use crate::options::{CqlOptions, SchemaMode};
 use crate::url::CqlUrl;
 use declared::DeclaredTable;
 use emberkeep_history::HistorySchema;
+use emberkeep_schema::Day;
 
 /// A live keyspace, opened to compare and change its schema.
 pub struct LiveKeyspace {
@@ -45,9 +46,24 @@ impl LiveKeyspace {
     }
 
     /// Adds missing tables, columns and indexes, and returns what was added. If anything else differs, nothing is
-    /// changed and the error names it.
+    /// changed and the error names it. Deprecated columns stay.
     pub async fn apply(&self, schema: &HistorySchema) -> Result<Vec<Difference>, ConnectError> {
         apply(&self.cluster, &self.url, schema).await
+    }
+
+    /// Removes deprecated columns, with their values and indexes, if `today` is late enough. Returns them, and those for
+    /// which it is too early.
+    pub async fn drop_deprecated(
+        &self,
+        schema: &HistorySchema,
+        today: Day,
+    ) -> Result<(Vec<Difference>, Vec<Difference>), ConnectError> {
+        let found = differences(&self.cluster, &self.url, schema).await?;
+        let deprecated = found.into_iter().filter(Difference::is_deprecation);
+        let (removable, early): (Vec<_>, Vec<_>) =
+            deprecated.partition(|difference| difference.is_removable(today));
+        execute(&self.cluster, &self.url, &removable).await?;
+        Ok((removable, early))
     }
 }
 
@@ -61,8 +77,9 @@ pub(crate) async fn prepare(
     if mode == SchemaMode::Apply {
         return apply(cluster, url, schema).await.map(drop);
     }
+    let found = differences(cluster, url, schema).await?.into_iter();
     let (harmless, harmful): (Vec<_>, Vec<_>) =
-        differences(cluster, url, schema).await?.into_iter().partition(Difference::is_harmless);
+        found.filter(|difference| !difference.is_deprecation()).partition(Difference::is_harmless);
     for difference in harmless {
         tracing::warn!(keyspace = url.keyspace(), %difference, "the keyspace differs from the declared tables");
     }
@@ -84,20 +101,27 @@ async fn apply(
     url: &CqlUrl,
     schema: &HistorySchema,
 ) -> Result<Vec<Difference>, ConnectError> {
-    let found = differences(cluster, url, schema).await?;
+    let mut found = differences(cluster, url, schema).await?;
+    found.retain(|difference| !difference.is_deprecation());
     let refused: Vec<_> = found.iter().filter(|difference| !difference.is_addable()).cloned().collect();
     if !refused.is_empty() {
         return Err(schema_error(url, &refused));
     }
-    for difference in &found {
+    execute(cluster, url, &found).await?;
+    Ok(found)
+}
+
+/// Removes differences, in their order.
+async fn execute(cluster: &Cluster, url: &CqlUrl, differences: &[Difference]) -> Result<(), ConnectError> {
+    for difference in differences {
         for statement in difference.statements(url.keyspace()) {
             cluster.execute(&statement).await.map_err(|error| failed(url, &error))?;
         }
     }
-    if !found.is_empty() {
+    if !differences.is_empty() {
         cluster.refresh().await;
     }
-    Ok(found)
+    Ok(())
 }
 
 fn failed(url: &CqlUrl, error: &dyn std::fmt::Display) -> ConnectError {

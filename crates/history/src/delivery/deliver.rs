@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::history::History;
 use crate::limits::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, FOLD_ENTRIES_MAX, REASON_BYTES_MAX};
 use crate::log_tables::DeadLetter;
+use crate::validate;
 use bytes::Bytes;
 use emberkeep_schema::{TableDeclaration, Timestamp, TotalsDeclaration};
 use futures_util::future::try_join_all;
@@ -48,6 +49,8 @@ pub(crate) struct Deliverer {
 pub(crate) struct Delivered {
     pub(crate) entries: usize,
     pub(crate) dead_letters: usize,
+    /// Those of them that were not entries: an external client overwrote them.
+    pub(crate) overwritten: usize,
 }
 
 /// What entries become, by table and totals.
@@ -87,7 +90,8 @@ impl Deliverer {
         for chunk in letters.chunks(DEAD_LETTERS_PER_CALL) {
             self.history.upsert_many(chunk.iter().cloned()).await?;
         }
-        Ok(Delivered { entries: entries.len(), dead_letters: letters.len() })
+        let overwritten = entries.iter().filter(|entry| entry.event.is_err()).count();
+        Ok(Delivered { entries: entries.len(), dead_letters: letters.len(), overwritten })
     }
 
     /// Projects and stores entries by one call for each table and each totals. Returns those that were rejected.
@@ -102,14 +106,14 @@ impl Deliverer {
             }
         }
         let Collected { inserts, versioned, folds } = collected;
-        // Totals first: what they refuse, by overflow, then has no rows either.
-        for (totals, mut entries) in folds {
-            while !entries.is_empty() {
-                let rest = entries.split_off(entries.len().min(FOLD_ENTRIES_MAX));
-                let fold =
-                    Fold { totals, source: source.clone(), entries: std::mem::replace(&mut entries, rest) };
-                self.history.store().fold(fold).await?;
-            }
+        // All totals first and by one call: an entry that one of them refuses, by overflow, has no amount in another one and
+        // no row. Rows and keys were checked when they were projected; no store refuses them for good.
+        let amounts = folds.iter().map(|(_, entries)| entries.len()).sum();
+        validate::limit("the amounts of an event".into(), amounts, "keys", FOLD_ENTRIES_MAX)?;
+        let fold = |(totals, entries)| Fold { totals, source: source.clone(), entries };
+        let folds: Vec<_> = folds.into_iter().map(fold).collect();
+        if !folds.is_empty() {
+            self.history.store().fold(folds).await?;
         }
         let inserts = inserts
             .into_iter()

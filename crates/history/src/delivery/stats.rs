@@ -21,7 +21,7 @@ pub struct ConsumerStats {
     pub delivered: u64,
     /// Entries that became dead letters.
     pub dead_letters: u64,
-    /// How often the log was found set back, or its source closed.
+    /// How often the log was found set back, an entry of it overwritten by an external client, or its source closed.
     pub alarms: u64,
     /// How often it panicked and was started again, by `Consumers`.
     pub restarts: u64,

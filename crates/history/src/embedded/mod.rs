@@ -1,6 +1,6 @@
 //! The store that runs in this process: one folder, one writer, retention by dropping windows.
 //!
-//! A folder holds `LOCK` (one process), `LEDGER` (the last committed batch, see `ledger.rs`), `CLEAN` (after a
+//! A folder holds `LOCK` (one process), `FORMAT` (its version, see `format.rs`), `LEDGER` (the last committed batch, see `ledger.rs`), `CLEAN` (after a
 //! proper stop) and `store/`, the files of fjall. Every table has two keyspaces per retention window, one for its
 //! rows and one for their lookup entries, so retention drops whole keyspaces.
 //!
@@ -13,6 +13,7 @@ mod encode;
 mod flush;
 mod fold_log;
 mod folder_lock;
+mod format;
 mod journal_files;
 mod ledger;
 mod open;
@@ -178,10 +179,12 @@ impl HistoryStore for Embedded {
         self.read(move |shared| read::range(shared, shared.table(request.table)?, &request))
     }
 
-    fn fold(&self, fold: Fold) -> Pending<'_, Result<Folded>> {
+    fn fold(&self, folds: Vec<Fold>) -> Pending<'_, Result<Folded>> {
         Box::pin(async move {
-            self.shared.totals(fold.totals)?;
-            let change = Change::Fold(fold);
+            for fold in &folds {
+                self.shared.totals(fold.totals)?;
+            }
+            let change = Change::Fold(folds);
             let size = change.size();
             Ok(self.writer.submit(change, size).await?.folded)
         })

@@ -6,7 +6,7 @@ use super::ledger::{Batch, LEDGER_NAME, Ledger, damaged, folder_error};
 use super::options::Options;
 use super::table::{OpenTable, Window, keyspace_name, lookups_name, open_keyspace};
 use super::totals::OpenTotals;
-use super::{Shared, folder_lock, journal_files, store_error, store_files};
+use super::{Shared, folder_lock, format, journal_files, store_error, store_files};
 use crate::error::{Error, Result};
 use crate::limits::{LOCK_WAIT, STORE_CACHE_BYTES, STORE_JOURNAL_BYTES, STORE_WORKER_THREADS};
 use crate::schema::HistorySchema;
@@ -53,6 +53,7 @@ pub(super) fn open(folder: &Path, schema: HistorySchema, options: &Options) -> R
     }
     fs::create_dir_all(folder).map_err(|error| folder_error(folder, &error))?;
     let lock = folder_lock::take(folder)?;
+    format::check(folder, options.accept_loss)?;
     let store = folder.join(STORE_FOLDER);
     remove_unfinished(folder, &store)?;
     let copy = keep_journal(folder, &store)?;

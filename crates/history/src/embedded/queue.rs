@@ -23,7 +23,7 @@ pub(super) enum Change {
     Insert { table: &'static TableDeclaration, rows: EncodedRows },
     Write { table: &'static TableDeclaration, write: Write },
     WriteIf { table: &'static TableDeclaration, write: ConditionalWrite },
-    Fold(Fold),
+    Fold(Vec<Fold>),
     CloseSource { totals: &'static TotalsDeclaration, source: Source },
     Retain,
     Sync,
@@ -52,10 +52,11 @@ impl Change {
                 let Size { rows, bytes } = rows(all);
                 Size { rows: rows + removed.len(), bytes }
             }
-            Change::Fold(fold) => {
-                let rows = fold.entries.len();
-                let entry = size_of::<FoldEntry>() + fold.totals.sums.len() * size_of::<i64>();
-                Size { rows: rows.min(BATCH_ROWS_MAX), bytes: rows * entry }
+            Change::Fold(folds) => {
+                let entry = |fold: &Fold| size_of::<FoldEntry>() + fold.totals.sums.len() * size_of::<i64>();
+                let rows = folds.iter().map(|fold| fold.entries.len()).sum::<usize>();
+                let bytes = folds.iter().map(|fold| fold.entries.len() * entry(fold)).sum();
+                Size { rows: rows.min(BATCH_ROWS_MAX), bytes }
             }
             Change::Write { write: Write::Delete(key), .. } => {
                 Size { rows: 1, bytes: key.iter().map(Value::size_bytes).sum() }

@@ -422,7 +422,13 @@ fn make<'s>(
         Change::WriteIf { table, write } => {
             outcome.applied = Some(commit.write_if(shared.table(table)?, &write, now)?);
         }
-        Change::Fold(fold) => outcome.folded = folds.add(commit, shared.totals(fold.totals)?, &fold)?,
+        Change::Fold(all) => {
+            for fold in all {
+                let folded = folds.add(commit, shared.totals(fold.totals)?, &fold)?;
+                outcome.folded.added += folded.added;
+                outcome.folded.repeated += folded.repeated;
+            }
+        }
         Change::CloseSource { totals, source } => folds.close(commit, shared.totals(totals)?, &source),
         Change::Retain | Change::Sync | Change::Close => {}
     }

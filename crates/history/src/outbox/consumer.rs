@@ -9,6 +9,7 @@ use super::error::DrainError;
 use super::lag::{Lag, LogLag};
 use super::log::{Done, OutboxLog, TypedLog};
 use super::relay::{self, Relay};
+use crate::backoff::Backoff;
 use crate::contract::Pending;
 use crate::delivery::{Batch, ConsumerStats, Delivered, Deliverer, Projection, Rejection};
 use crate::error::Result;
@@ -262,19 +263,18 @@ impl Consumer {
 
     async fn work_on_spool(&self) {
         let Some(relay) = &self.relay else { return std::future::pending().await };
-        let mut pause = DRAIN_PAUSE_MIN;
+        let mut backoff = Backoff::new(DRAIN_PAUSE_MIN, DRAIN_PAUSE_MAX);
         loop {
             match self.deliver_spool().await {
                 Ok(_) => {
-                    pause = DRAIN_PAUSE_MIN;
+                    backoff.reset();
                     let _ = timeout(self.poll_every, relay.stored()).await;
                 }
                 Err(error) if error.is_closed() => return,
                 Err(error) => {
                     tracing::warn!(log = %self.name, %error, "the spool of an outbox waits");
                     self.count_error(&error);
-                    sleep(pause.mul_f64(0.5 + fastrand::f64() / 2.0)).await;
-                    pause = (2 * pause).min(DRAIN_PAUSE_MAX);
+                    backoff.wait().await;
                 }
             }
         }
@@ -300,7 +300,14 @@ impl Consumer {
         self.lag.update(|stats| {
             stats.delivered += delivered.entries as u64;
             stats.dead_letters += delivered.dead_letters as u64;
+            stats.alarms += delivered.overwritten as u64;
         });
+        if delivered.overwritten > 0 {
+            tracing::error!(
+                log = %self.name, entries = delivered.overwritten,
+                "an external client overwrote entries of the outbox; they are dead letters, and what they said is lost"
+            );
+        }
     }
 
     fn count_error(&self, error: &DrainError) {
@@ -311,7 +318,7 @@ impl Consumer {
     }
 
     async fn work_on_log(&self) {
-        let (mut messages, mut pause) = (None, DRAIN_PAUSE_MIN);
+        let (mut messages, mut backoff) = (None, Backoff::new(DRAIN_PAUSE_MIN, DRAIN_PAUSE_MAX));
         loop {
             if messages.is_none() {
                 // Before the log is read, so that no entry comes between. Without messages it polls.
@@ -321,7 +328,7 @@ impl Consumer {
             while messages.as_mut().is_some_and(|messages| messages.try_next().is_some()) {}
             match self.drain().await {
                 Ok(drained) => {
-                    pause = DRAIN_PAUSE_MIN;
+                    backoff.reset();
                     if self.relay.as_ref().is_none_or(|relay| !relay.is_used()) {
                         self.lag.update(|stats| stats.last_error = None);
                     }
@@ -334,9 +341,7 @@ impl Consumer {
                 Err(error) if error.is_closed() => return,
                 Err(error) => {
                     self.report(&error).await;
-                    // With jitter, so that many consumers do not come back to a store at once.
-                    sleep(pause.mul_f64(0.5 + fastrand::f64() / 2.0)).await;
-                    pause = (2 * pause).min(DRAIN_PAUSE_MAX);
+                    backoff.wait().await;
                 }
             }
         }
@@ -375,7 +380,7 @@ impl Consumer {
         }
         while let Some(epoch) = self.hold_lease().await? {
             match self.pass(epoch).await? {
-                Some(Delivered { entries, dead_letters }) => {
+                Some(Delivered { entries, dead_letters, .. }) => {
                     drained.delivered += entries;
                     drained.dead_letters += dead_letters;
                 }

@@ -5,12 +5,14 @@
 
 use super::consumer::{Consumer, Drained};
 use super::error::DrainError;
+use super::relay;
 use crate::delivery::ConsumerStats;
 use crate::error::Error;
 use crate::limits::CONSUMER_RESTART_PAUSE;
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use std::panic::AssertUnwindSafe;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -39,6 +41,21 @@ impl FromIterator<Consumer> for Consumers {
 }
 
 impl Consumers {
+    /// Consumers that each move entries into a spool of their own in this folder while history is away: see
+    /// [`Consumer::through_spool`]. `bytes_max` is for each of them.
+    ///
+    /// Also the folders in it that have entries of other logs, which none of these consumers delivers.
+    pub fn through_spools(
+        consumers: Vec<Consumer>,
+        folder: &Path,
+        bytes_max: u64,
+    ) -> Result<(Consumers, Vec<PathBuf>), Error> {
+        let others = relay::spools_of_others(folder, consumers.iter().map(Consumer::log))?;
+        let opened: Result<Vec<_>, _> =
+            consumers.into_iter().map(|consumer| consumer.through_spool(folder, bytes_max)).collect();
+        Ok((opened?.into_iter().collect(), others))
+    }
+
     /// With this consumer, too.
     pub fn add(&mut self, consumer: Consumer) {
         self.0.push(Arc::new(consumer));

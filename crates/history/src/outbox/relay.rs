@@ -14,7 +14,7 @@ use crate::delivery::{Delivered, Deliverer, Entry};
 use crate::error::{Error, Result};
 use crate::limits::CLAIM_TRIES_MAX;
 use crate::logs::LogState;
-use crate::spool::{Handle, Page, SpoolMode, SpoolOptions};
+use crate::spool::{Handle, Page, SpoolMode, SpoolOptions, folder_error, has_segments};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
@@ -107,6 +107,7 @@ impl Relay {
             let (len, stored) = log.deliver_run(&page.source, rest).await?;
             delivered.entries += stored.entries;
             delivered.dead_letters += stored.dead_letters;
+            delivered.overwritten += stored.overwritten;
             rest = &rest[len..];
         }
         if let Some(last) = entries.last() {
@@ -218,6 +219,27 @@ impl Log<'_> {
 /// Other consumers changed the claims each time. The next round tries again.
 pub(super) fn contended(log: &str) -> Error {
     Error::OutcomeUnknown { reason: format!("other consumers changed the claims of {log} each time") }
+}
+
+/// Folders in a folder of spools that have segments and are of none of these logs.
+pub(super) fn spools_of_others<'l>(
+    folder: &Path,
+    logs: impl Iterator<Item = &'l str>,
+) -> Result<Vec<PathBuf>> {
+    let names: Vec<_> = logs.map(folder_name).collect();
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(|error| folder_error(folder, error))?,
+    };
+    let mut others = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(|error| folder_error(folder, error))?;
+        let is_other = !names.iter().any(|name| entry.file_name().to_str() == Some(name));
+        if is_other && entry.path().is_dir() && has_segments(&entry.path())? {
+            others.push(entry.path());
+        }
+    }
+    Ok(others)
 }
 
 /// A folder for a log: its name as far as a file may have it, and a checksum of all of it.

@@ -5,6 +5,7 @@
 
 use super::queue::Page;
 use super::recorder::{Handle, Spool};
+use crate::backoff::Backoff;
 use crate::contract::Source;
 use crate::delivery::{Batch, ConsumerStats, Delivered, Deliverer, Entry, Projection, Rejection};
 use crate::error::{Error, Result};
@@ -17,7 +18,7 @@ use parking_lot::Mutex;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 /// Delivers the events of a spool into history. A spool needs one.
 ///
@@ -98,11 +99,11 @@ impl SpoolConsumer {
     }
 
     async fn work(&self) {
-        let mut pause = DRAIN_PAUSE_MIN;
+        let mut backoff = Backoff::new(DRAIN_PAUSE_MIN, DRAIN_PAUSE_MAX);
         loop {
             match self.drain_once().await {
                 Ok(_) => {
-                    pause = DRAIN_PAUSE_MIN;
+                    backoff.reset();
                     self.stats.lock().last_error = None;
                     let _ = timeout(DRAIN_POLL_EVERY, self.spool.recorded.notified()).await;
                 }
@@ -114,8 +115,7 @@ impl SpoolConsumer {
                         stats.errors += 1;
                         stats.last_error = Some(error.to_string());
                     }
-                    sleep(pause.mul_f64(0.5 + fastrand::f64() / 2.0)).await;
-                    pause = (2 * pause).min(DRAIN_PAUSE_MAX);
+                    backoff.wait().await;
                 }
             }
         }

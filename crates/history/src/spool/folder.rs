@@ -55,10 +55,8 @@ pub(super) fn create(folder: &Path, number: u64, source: &str, after: u64) -> Re
 
 /// All segments of a folder, oldest first. Each is read to its end; a torn end does not count.
 pub(super) fn list(folder: &Path) -> Result<Vec<SegmentFile>> {
-    let names = Disk.list(folder).map_err(|error| folder_error(folder, error))?;
-    let is_segment = |name: &String| name.starts_with("spool-") && name.ends_with(".seg");
     let mut segments = Vec::new();
-    for name in names.into_iter().filter(is_segment) {
+    for name in segment_names(folder)? {
         let path = folder.join(name);
         match examine(&path)? {
             Some(segment) => {
@@ -77,6 +75,17 @@ pub(super) fn list(folder: &Path) -> Result<Vec<SegmentFile>> {
         Some(pair) => damaged(&pair[1].path, "events of its source before its first one are missing"),
         None => Ok(segments),
     }
+}
+
+fn segment_names(folder: &Path) -> Result<Vec<String>> {
+    let mut names = Disk.list(folder).map_err(|error| folder_error(folder, error))?;
+    names.retain(|name| name.starts_with("spool-") && name.ends_with(".seg"));
+    Ok(names)
+}
+
+/// Whether a folder has events of a spool, as far as the names of its files tell.
+pub(crate) fn has_segments(folder: &Path) -> Result<bool> {
+    Ok(!segment_names(folder)?.is_empty())
 }
 
 fn named_number(path: &Path) -> Option<u64> {

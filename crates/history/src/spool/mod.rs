@@ -25,6 +25,7 @@ mod queue;
 mod recorder;
 
 pub use consumer::SpoolConsumer;
+pub(crate) use folder::{folder_error, has_segments};
 pub(crate) use queue::Page;
 pub use queue::SpoolStats;
 pub(crate) use recorder::Handle;

@@ -247,11 +247,11 @@ impl Queue {
         }
     }
 
-    /// Ends the active segment. Nothing is recorded afterwards.
+    /// Ends the active segment, and removes what is delivered. Nothing is recorded afterwards.
     pub(super) fn close(&mut self) -> Result<()> {
         let sealed = self.seal();
         self.stopped.get_or_insert(Error::Closed);
-        sealed
+        sealed.and_then(|()| self.remove_delivered())
     }
 }
 

@@ -12,7 +12,7 @@ mod writes;
 
 pub use tables::{
     AllTimeBoard, CombatEvent, DailyScore, HitType, Name, PlayerSession, PlayerStats, Profile, Sample,
-    ZoneMetrics, event, kills,
+    Visits, ZoneMetrics, event, kills,
 };
 
 use crate::{History, HistorySchema};
@@ -34,6 +34,7 @@ pub fn schema() -> HistorySchema {
         .table::<Name>()
         .table::<Sample>()
         .totals::<PlayerStats>()
+        .totals::<Visits>()
 }
 
 type Case = for<'h> fn(&'h History) -> Pin<Box<dyn Future<Output = ()> + Send + 'h>>;
@@ -57,7 +58,7 @@ list! {
     ],
     totals: [
         totals_add_up, totals_are_exact_under_replay, two_deliverers_at_once, closed_sources,
-        last_updated_is_that_of_the_entries,
+        last_updated_is_that_of_the_entries, several_totals_together,
     ],
     logs: [positions_of_logs, one_consumer_advances, dead_letters],
     bad_input: [

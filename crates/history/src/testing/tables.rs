@@ -237,6 +237,19 @@ table! {
 }
 
 totals! {
+    /// Visits of a zone, ever.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Visits = "zone_visits" by "ember_visits_by_source" {
+        key: zone_id: i64,
+        sums: {
+            /// Visits.
+            visits,
+        },
+        owner: "test",
+    }
+}
+
+totals! {
     /// What a player did, ever.
     #[derive(Clone, Debug, PartialEq)]
     pub struct PlayerStats = "player_stats" by "ember_stats_by_source" {

@@ -1,8 +1,8 @@
 //! What every store does with totals: each entry counts once.
 
-use super::{NOW, PlayerStats, kills};
-use crate::{History, Source, TotalsEntry};
-use emberkeep_schema::Timestamp;
+use super::{NOW, PlayerStats, Visits, kills};
+use crate::{Fold, FoldEntry, History, Source, TotalsEntry};
+use emberkeep_schema::{Timestamp, Totals as _, Value};
 
 async fn kills_of(history: &History, player: i64) -> i64 {
     history.totals::<PlayerStats>(player).await.unwrap().map_or(0, |totals| totals.sums.total_kills)
@@ -87,4 +87,29 @@ pub(super) async fn last_updated_is_that_of_the_entries(history: &History) {
     history.fold(&source, [entry(1, 500), entry(2, 0)]).await.unwrap();
     let totals = history.totals::<PlayerStats>(250).await.unwrap().unwrap();
     assert_eq!((totals.sums.total_kills, totals.last_updated), (4, Timestamp(NOW - 100)));
+}
+
+/// What one of several totals refuses is added to none of them.
+pub(super) async fn several_totals_together(history: &History) {
+    let source = Source::of_log("shard-1", "log:together", "a");
+    let fold = |totals, position, amounts| {
+        let entry = FoldEntry { position, key: Value::BigInt(260), amounts, at_ms: NOW };
+        Fold { totals, source: source.clone(), entries: vec![entry] }
+    };
+    let both = |position, visits| {
+        let kill = PlayerStats { total_kills: 1, ..PlayerStats::default() };
+        let kill = fold(PlayerStats::DECLARATION, position, kill.amounts());
+        history.store().fold(vec![kill, fold(Visits::DECLARATION, position, vec![visits])])
+    };
+    assert_eq!(both(1, i64::MAX).await.unwrap().added, 2);
+    for _ in 0..2 {
+        assert_eq!(both(2, 1).await.unwrap_err().code(), "overflow");
+        assert_eq!(kills_of(history, 260).await, 1);
+    }
+    assert_eq!(both(3, 0).await.unwrap().added, 2);
+    history.close_source::<Visits>(&source).await.unwrap();
+    assert_eq!(both(4, 0).await.unwrap_err().code(), "source_closed");
+    assert_eq!(kills_of(history, 260).await, 2);
+    let visits = history.totals::<Visits>(260).await.unwrap().unwrap();
+    assert_eq!(visits.sums.visits, i64::MAX);
 }

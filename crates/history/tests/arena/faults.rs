@@ -82,8 +82,9 @@ impl HistoryStore for Faults {
         self.around(format!("range {}", request.table.name), self.store.range(request))
     }
 
-    fn fold(&self, fold: Fold) -> Pending<'_, Result<Folded>> {
-        self.around(format!("fold {}", fold.totals.name), self.store.fold(fold))
+    fn fold(&self, folds: Vec<Fold>) -> Pending<'_, Result<Folded>> {
+        let names: Vec<_> = folds.iter().map(|fold| fold.totals.name).collect();
+        self.around(format!("fold {}", names.join(" ")), self.store.fold(folds))
     }
 
     fn totals(

@@ -98,10 +98,21 @@ totals! {
     }
 }
 
+totals! {
+    /// Strength of a player, ever: of [`project_with_strength`] only.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Strength = "strengths" by "strengths_by_source" {
+        key: player_id: i64,
+        sums: { strength },
+        owner: "test",
+    }
+}
+
 /// Killers with a meaning to the projection.
 pub const REJECTED: i64 = -1;
 pub const PANICS: i64 = -2;
 pub const HEAVY: i64 = -3;
+pub const STRONG: i64 = 4;
 
 pub fn project(event: &KillEvent, batch: &mut Batch) -> Result<(), Rejection> {
     assert_ne!(event.killer, PANICS, "a defect of the projection");
@@ -115,8 +126,15 @@ pub fn project(event: &KillEvent, batch: &mut Batch) -> Result<(), Rejection> {
     batch.add(event.killer, timestamp, Score { kills: 1, weight })
 }
 
+/// An event with amounts in two totals.
+pub fn project_with_strength(event: &KillEvent, batch: &mut Batch) -> Result<(), Rejection> {
+    let strength = if event.killer == STRONG { i64::MAX / 2 + 1 } else { 1 };
+    project(event, batch)?;
+    batch.add(event.killer, Timestamp(event.at), Strength { strength })
+}
+
 pub fn schema() -> HistorySchema {
-    HistorySchema::new().table::<Kill>().table::<LastKill>().totals::<Score>()
+    HistorySchema::new().table::<Kill>().table::<LastKill>().totals::<Score>().totals::<Strength>()
 }
 
 pub fn in_memory() -> Store {
@@ -185,6 +203,13 @@ pub async fn rows_of(history: &History, killer: i64) -> i64 {
             return rows;
         }
     }
+}
+
+/// What an external client does to the log.
+pub async fn change_log(scope: &Scope<Arena>, change: emberkeep_hot::command::Write) {
+    let write =
+        scope.transact_with(change, |tx, change| tx.raw_write(tx.raw_name(&EVENTS.key()), change.clone()));
+    write.await.unwrap();
 }
 
 pub async fn dead_letters(history: &History, log: &str) -> Vec<DeadLetter> {

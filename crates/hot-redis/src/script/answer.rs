@@ -48,10 +48,6 @@ pub(crate) enum GroupAnswer {
     LogFull {
         entry: usize,
     },
-    /// The last element of that log is not an entry.
-    LogCorrupt {
-        entry: usize,
-    },
     /// A group before it failed after its first write, so this one was not begun.
     NotBegun,
     /// Our user may not run this command.
@@ -124,9 +120,6 @@ fn group_answer(value: Value) -> Option<GroupAnswer> {
             }
             [Value::Int(group::LOG_FULL), Value::Int(number)] => {
                 GroupAnswer::LogFull { entry: place(*number)? }
-            }
-            [Value::Int(group::LOG_CORRUPT), Value::Int(number)] => {
-                GroupAnswer::LogCorrupt { entry: place(*number)? }
             }
             [Value::Int(group::NOT_BEGUN), command] => GroupAnswer::Forbidden { command: text(command) },
             _ => return None,

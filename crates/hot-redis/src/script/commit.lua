@@ -34,7 +34,7 @@
 --   status  a STATUS_… number, or { PARTIAL, group, message }: failed after the first write
 --   group   COMMITTED, LEASED to another process, NOT_BEGUN because a group before it failed; { STALE, replies };
 --           { WRONG_TYPE, number of the type, type found }; { LOG_FULL, number of the log entry };
---           { LOG_CORRUPT, number of the log entry } the last element of the log is not an entry; { NOT_BEGUN, command } our user may not run the command
+--           { NOT_BEGUN, command } our user may not run the command
 --   reply   nil, integer, string, array of strings; { WRONG_TYPE, type }; { TOO_MANY, n }; { ERROR, message }
 
 -- The numbers of the protocol. A test compares them with layout.rs.
@@ -47,7 +47,6 @@ local TAG_STRING, TAG_NIL, TAG_INTEGER, TAG_ELEMENTS, TAG_SCORE = 1, 2, 3, 4, 5
 local TAG_WRONG_TYPE, TAG_TOO_MANY, TAG_ARRAY, TAG_DIGEST, TAG_JOINED = 6, 7, 8, 9, 10
 local STATUS_DONE, STATUS_CLOCKS_DIFFER, STATUS_SEQUENCE_CLOSED, STATUS_PARTIAL = 0, 1, 2, 3
 local ANSWER_COMMITTED, ANSWER_STALE, ANSWER_LEASED, ANSWER_WRONG_TYPE, ANSWER_LOG_FULL, ANSWER_NOT_BEGUN = 0, 1, 2, 3, 4, 5
-local ANSWER_LOG_CORRUPT = 6
 local LOG_REFUSE, LOG_DEADLINE_IF_NONE = 1, 2
 local REPLY_WRONG_TYPE, REPLY_TOO_MANY, REPLY_ERROR = 1, 2, 3
 -- How many numbers one entry of a group's lists has; those of a write are followed by its arguments.
@@ -316,14 +315,30 @@ local function compare(q, texts, absent, reads, asks)
   return { ANSWER_STALE, replies }
 end
 
--- The number of a log's last entry, 0 if there is no log, nil if another program wrote its last element.
--- A Lua number holds 15 digits exactly.
-local function last_number(key)
-  local tail = try('LRANGE', key, '-1', '-1')
-  if tail.err then return nil end
-  if not tail[1] then return 0 end
-  local digits = string.match(tail[1], '^([1-9]%d*):')
+-- The number of an element that is an entry of a log. A Lua number holds 15 digits exactly.
+local function entry_number(element)
+  local digits = string.match(element, '^([1-9]%d*):%x%x%x%x%x%x%x%x:')
   if digits and #digits <= 15 then return num(digits) end
+end
+
+-- The number of a log's last element, 0 if there is no log, nil if it is not a list. What another program wrote there has
+-- the number of its place behind the nearest entry. If no element is an entry, numbers go on from the time in 10 µs, which
+-- is above all that were there.
+local function last_number(key)
+  local others, count = 0, 1
+  while true do
+    local found = try('LRANGE', key, string.format('%.0f', -others - count), string.format('%.0f', -others - 1))
+    if found.err then return nil end
+    if #found == 0 then break end
+    for i = #found, 1, -1 do
+      local number = entry_number(found[i])
+      if number then return number + others + #found - i end
+    end
+    others, count = others + #found, 100
+  end
+  if others == 0 then return 0 end
+  local t = call('TIME')
+  return num(t[1]) * 100000 + math.floor(num(t[2]) / 10)
 end
 
 -- The logs that groups append to, by the number of their key: entries that are there, and that groups which
@@ -337,14 +352,13 @@ local function log_refusal(q, entries)
     local key = N[q]
     local log = logs_seen[key]
     if not log then
-      log = { length = call('LLEN', K[key]), added = 0, corrupt = last_number(K[key]) == nil }
+      log = { length = call('LLEN', K[key]), added = 0 }
       -- An entry does not end a lease of our own: it is not the commit that the lease was granted for.
       local owner = has_leases and call('GET', K[n + key])
       log.leased = owner and owner ~= me
       logs_seen[key] = log
     end
     if log.leased then return ANSWER_LEASED end
-    if log.corrupt then return { ANSWER_LOG_CORRUPT, i } end
     own[key] = (own[key] or 0) + 1
     if N[q + 2] % 2 == LOG_REFUSE and log.length + log.added + own[key] > num(A[N[q + 1]]) then
       return { ANSWER_LOG_FULL, i }
@@ -468,7 +482,7 @@ end
 -- read of it. Returns an error if a write failed.
 local function append(list, log)
   local number = last_number(list)
-  if not number then return 'the last element of ' .. list .. ' is not an entry of a log' end
+  if not number then return list .. ' is not a list' end
   for i = 1, #log do log[i] = string.format('%.0f', number + i) .. ':' .. log[i] end
   local length
   for first = 1, #log, CHUNK do

@@ -113,8 +113,6 @@ pub(super) mod group {
     pub(crate) const LOG_FULL: i64 = 4;
     /// Alone: not begun, because a group before it failed. With a command: the user may not run that.
     pub(crate) const NOT_BEGUN: i64 = 5;
-    /// An external client wrote the last entry of a log, so that the next one has no number.
-    pub(crate) const LOG_CORRUPT: i64 = 6;
 }
 
 /// A reply that is not the value of a read.
@@ -160,7 +158,6 @@ mod tests {
             ("WRONG_TYPE", group::WRONG_TYPE),
             ("LOG_FULL", group::LOG_FULL),
             ("NOT_BEGUN", group::NOT_BEGUN),
-            ("LOG_CORRUPT", group::LOG_CORRUPT),
         ];
         let replies =
             [("WRONG_TYPE", reply::WRONG_TYPE), ("TOO_MANY", reply::TOO_MANY), ("ERROR", reply::ERROR)];
@@ -218,7 +215,7 @@ mod tests {
         for (prefix, expected) in answers() {
             // It checks no types, no log and no ACL.
             let used = |(name, _): &(String, i64)| {
-                let unused = ["ANSWER_WRONG_TYPE", "ANSWER_LOG_FULL", "ANSWER_LOG_CORRUPT", "REPLY_TOO_MANY"];
+                let unused = ["ANSWER_WRONG_TYPE", "ANSWER_LOG_FULL", "REPLY_TOO_MANY"];
                 !unused.contains(&name.as_str())
             };
             assert_same(script, prefix, expected.into_iter().filter(used).collect());

@@ -10,7 +10,7 @@ use super::slab::{Entry, NEVER};
 use crate::command::*;
 use crate::error::{Error, Result, show};
 use crate::limits::COMMAND_ARGUMENTS_MAX;
-use crate::tx::log::{LAST, not_an_entry, numbered, sequence_of};
+use crate::tx::log::{LastNumber, last_number, number_of_last, numbered};
 use crate::tx::{ReadSource, read_through};
 use bytes::Bytes;
 use smallvec::SmallVec;
@@ -56,6 +56,7 @@ pub(super) fn wake(engine: &Inner, effects: &mut Effects) {
 }
 
 /// What the commit must know of a log.
+#[derive(Default)]
 struct LogState {
     last: u64,
     len: usize,
@@ -77,31 +78,36 @@ impl LogState {
             writes.iter().filter(|(key, _)| key == log).map(|(_, write)| write).collect();
         if own.is_empty() {
             let (entry, is_expired) = locked.log(hashed, log, was_waited_for)?;
-            return Ok(LogState { is_expired, ..LogState::of(log, entry)? });
+            let (last, state) = LogState::of(log, entry)?;
+            return Ok(LogState { last: last.or_by_time(|| ReadSource::now(locked)), is_expired, ..state });
         }
         let mut read = |read: Read| {
             let reply = read_through(locked as &mut dyn ReadSource, log, &own, &read)?;
             reply.checked(log, &read)
         };
-        let last = match read(LAST)? {
-            Reply::List(tail) => tail.first().map_or(Ok(0), |tail| sequence(log, tail))?,
-            _ => 0,
-        };
+        let last = last_number(&mut read)?;
         let int = |reply: Reply| if let Reply::Int(n) = reply { n } else { 0 };
         let len = int(read(Read::LLen)?) as usize;
         let has_deadline = int(read(Read::ExpireTime)?) >= 0;
+        let last = last.or_by_time(|| ReadSource::now(locked));
         Ok(LogState { last, len, has_deadline, is_expired: false })
     }
 
-    fn of(log: &RawKey, entry: Option<&Entry>) -> Result<LogState> {
+    /// The state but for its last number, and what is known of that.
+    fn of(log: &RawKey, entry: Option<&Entry>) -> Result<(LastNumber, LogState)> {
         let Some(entry) = entry else {
-            return Ok(LogState { last: 0, len: 0, has_deadline: false, is_expired: false });
+            return Ok((LastNumber::NoLog, LogState::default()));
         };
         let Some(list) = entry.value.list() else {
             return Err(wrong_type(log, Kind::List, KindFound::Kind(entry.value.kind())));
         };
-        let last = list.back().map_or(Ok(0), |tail| sequence(log, tail))?;
-        Ok(LogState { last, len: list.len(), has_deadline: entry.deadline != NEVER, is_expired: false })
+        let last = match number_of_last(list.iter().rev().map(|element| &element[..])) {
+            Some(number) => LastNumber::Known(number),
+            None if list.is_empty() => LastNumber::NoLog,
+            None => LastNumber::Lost,
+        };
+        let has_deadline = entry.deadline != NEVER;
+        Ok((last, LogState { len: list.len(), has_deadline, ..LogState::default() }))
     }
 
     /// Adds the writes that append these entries.
@@ -141,8 +147,4 @@ impl LogState {
         }
         Ok(())
     }
-}
-
-fn sequence(log: &RawKey, tail: &[u8]) -> Result<u64> {
-    sequence_of(tail).ok_or_else(|| not_an_entry(log))
 }

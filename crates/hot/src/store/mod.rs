@@ -8,7 +8,7 @@ mod reads;
 mod set_pages;
 mod transact;
 
-pub use crate::tx::log::{LogEntry, LogPage, LogPosition, not_an_entry, numbered};
+pub use crate::tx::log::{LogEntry, LogPage, LogPosition, numbered};
 pub use crate::tx::member::Member;
 pub use crate::tx::operation::OperationStats;
 pub use follow::{Follower, LogItem};

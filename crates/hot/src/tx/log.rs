@@ -4,13 +4,17 @@
 //! element carries the last one, so there is no counter that could disagree with the list. Trimming leaves
 //! the entry that the consumer stands at, so a log that was written once is never empty.
 //!
+//! An element that an external client overwrote has the number of its place beside the nearest entry, and stays in
+//! its place as an error. If no element is an entry any more, the list has no numbers until the next entry is
+//! appended: that one is numbered by the time, so that numbers still grow.
+//!
 //! The mark is random, eight hexadecimal digits. It tells whether the entry of a sequence is still the one
 //! that a reader has read: a failover or a restore can set a log back, and the sequences after it are given
 //! again, to other events.
 
-use crate::command::{RawKey, Read, Reply};
+use crate::command::{Read, Reply};
 use crate::error::{Error, Result, show};
-use crate::limits::LOG_SEQUENCE_MAX;
+use crate::limits::{LOG_NUMBERS_PER_MS, LOG_SEARCH_ELEMENTS, LOG_SEQUENCE_MAX};
 use bytes::Bytes;
 use std::fmt;
 use std::str::FromStr;
@@ -135,7 +139,7 @@ pub fn numbered(sequence: u64, entry: &[u8]) -> Bytes {
 }
 
 /// The sequence at the start of an element; `None` if it is not an entry of a log.
-pub(crate) fn sequence_of(stored: &[u8]) -> Option<u64> {
+fn sequence_of(stored: &[u8]) -> Option<u64> {
     let colon = stored.iter().take(16).position(|byte| *byte == b':')?;
     let digits = &stored[..colon];
     if digits.is_empty() || digits[0] == b'0' {
@@ -151,21 +155,22 @@ fn parse_mark(text: &[u8]) -> Option<u32> {
     text.iter().try_fold(0, |mark, byte| Some(mark << 4 | digit(byte)?))
 }
 
-/// Takes an element apart; `None` if it is not an entry of a log.
-pub(crate) fn parse_entry(stored: &Bytes) -> Option<StoredEntry> {
+/// Sequence and mark of an element, and where its event begins; `None` if it is not an entry of a log.
+fn parts(stored: &[u8]) -> Option<(u64, u32, usize)> {
     let sequence = sequence_of(stored)?;
     let rest = stored.iter().position(|byte| *byte == b':')? + 1;
     let mark = parse_mark(stored.get(rest..rest + 8)?)?;
-    (stored.get(rest + 8) == Some(&b':')).then(|| StoredEntry {
-        sequence,
-        mark,
-        event: stored.slice(rest + 9..),
-    })
+    (stored.get(rest + 8) == Some(&b':')).then_some((sequence, mark, rest + 9))
 }
 
-/// The error of an element that is not an entry of this log, or not the one of its place. For engines.
-#[doc(hidden)]
-pub fn not_an_entry(key: &[u8]) -> Error {
+/// Takes an element apart; `None` if it is not an entry of a log.
+pub(crate) fn parse_entry(stored: &Bytes) -> Option<StoredEntry> {
+    let (sequence, mark, event) = parts(stored)?;
+    Some(StoredEntry { sequence, mark, event: stored.slice(event..) })
+}
+
+/// The error of an element that is not an entry of this log, or not the one of its place.
+pub(crate) fn not_an_entry(key: &[u8]) -> Error {
     let reason =
         "an element of the log that is not `<sequence>:<mark>:<event>` in order; an external client wrote it";
     Error::Corrupt { key: show(key), reason: reason.into() }
@@ -174,10 +179,78 @@ pub fn not_an_entry(key: &[u8]) -> Error {
 /// The read of the last element.
 pub(crate) const LAST: Read = Read::LRange(-1, -1);
 
-/// The one element of a reply, taken apart.
-pub(crate) fn only_entry(key: &RawKey, reply: Reply) -> Result<Option<StoredEntry>> {
-    let Reply::List(list) = reply else { return Ok(None) };
-    list.first().map(|stored| parse_entry(stored).ok_or_else(|| not_an_entry(key))).transpose()
+/// What stands at one place of a list.
+pub(crate) enum Place {
+    /// Nothing: the list ends before it.
+    Empty,
+    Entry(StoredEntry),
+    /// An element that is not an entry: an external client wrote it.
+    Other,
+}
+
+impl Place {
+    /// Of the reply to a read of one element.
+    pub(crate) fn of(reply: Result<Reply>) -> Result<Place> {
+        match reply {
+            Ok(Reply::List(list)) => Ok(list
+                .first()
+                .map_or(Place::Empty, |stored| parse_entry(stored).map_or(Place::Other, Place::Entry))),
+            Ok(_) => Ok(Place::Empty),
+            // No entry is as large.
+            Err(Error::TooLarge { .. }) => Ok(Place::Other),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// What is known of the number of a log's last element.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LastNumber {
+    /// There is no log: the first entry has 1.
+    NoLog,
+    Known(u64),
+    /// No element is an entry.
+    Lost,
+}
+
+impl LastNumber {
+    /// The number after which the next entry comes. `now_ms` is asked for only if all numbers are lost: time goes faster
+    /// than a log grows, so what it gives is above all that were there.
+    pub(crate) fn or_by_time(self, now_ms: impl FnOnce() -> i64) -> u64 {
+        match self {
+            LastNumber::NoLog => 0,
+            LastNumber::Known(number) => number,
+            LastNumber::Lost => now_ms().max(1) as u64 * LOG_NUMBERS_PER_MS,
+        }
+    }
+}
+
+/// The number of the last element, by the nearest entry before it, if it is not one itself. `read` answers reads of the log.
+pub(crate) fn last_number(mut read: impl FnMut(Read) -> Result<Reply>) -> Result<LastNumber> {
+    // Elements at the end that are not entries.
+    let mut others: i64 = 0;
+    let mut count = 1;
+    loop {
+        match read(Read::LRange(-others - count, -others - 1)) {
+            Ok(Reply::List(stored)) if !stored.is_empty() => {
+                if let Some(number) = number_of_last(stored.iter().rev().map(|stored| &stored[..])) {
+                    return Ok(LastNumber::Known(number + others as u64));
+                }
+                (others, count) = (others + stored.len() as i64, LOG_SEARCH_ELEMENTS);
+            }
+            Ok(_) if others == 0 => return Ok(LastNumber::NoLog),
+            Ok(_) => return Ok(LastNumber::Lost),
+            // What is too large for a reply is not an entry.
+            Err(Error::TooLarge { .. }) if count == 1 => others += 1,
+            Err(Error::TooLarge { .. }) => count = 1,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// The number of the first of some elements, from the end of a list backwards, by the nearest entry among them.
+pub(crate) fn number_of_last<'b>(backwards: impl Iterator<Item = &'b [u8]>) -> Option<u64> {
+    (0..).zip(backwards).find_map(|(distance, stored)| Some(parts(stored)?.0 + distance))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! One run of a transaction over raw keys: reads from a source, effects in a buffer.
 
 use super::decode::with_family_named;
-use super::log::{LAST, numbered, only_entry};
+use super::log::{LAST, last_number, numbered};
 use super::{ReadSource, overlay};
 use crate::command::*;
 use crate::error::{Error, Result, show};
@@ -252,10 +252,11 @@ impl<'a> RawTx<'a> {
     }
 
     fn write_appended(&mut self, log: &RawKey) -> Result<()> {
-        let mut replies = self.read_many(&[(log.clone(), LAST), (log.clone(), Read::LLen)])?.into_iter();
-        let mut next = || replies.next().unwrap_or(Ok(Reply::Nil));
-        let mut last = only_entry(log, next()?)?.map_or(0, |entry| entry.sequence);
-        let mut length = if let Reply::Int(length) = next()? { length as usize } else { 0 };
+        // Both reads that follow, together.
+        self.read_many(&[(log.clone(), LAST), (log.clone(), Read::LLen)])?;
+        let mut last = self.last_number(log)?;
+        let mut length =
+            if let Reply::Int(length) = self.read(log, Read::LLen)? { length as usize } else { 0 };
         let own: Vec<LogAppend> = self.effects.log.extract_if(.., |append| append.log == *log).collect();
         self.bytes -= own.iter().map(|append| log.len() + append.entry.len()).sum::<usize>();
         let mut lines = Vec::with_capacity(own.len());
@@ -282,6 +283,12 @@ impl<'a> RawTx<'a> {
         }
         self.wake(log.clone());
         Ok(())
+    }
+
+    /// The number of a log's last element; 0 = there is no log.
+    pub(super) fn last_number(&mut self, log: &RawKey) -> Result<u64> {
+        let last = last_number(|read| self.read(log, read))?;
+        Ok(last.or_by_time(|| self.now()))
     }
 
     /// Refuses a deadline that would remove the key at once.

@@ -139,7 +139,49 @@ pub const fn diagnose_table(table: &TableDeclaration) -> Option<TableProblem> {
     if problem.is_some() {
         return problem;
     }
+    let problem = deprecated(table);
+    if problem.is_some() {
+        return problem;
+    }
     writes(table)
+}
+
+const fn deprecated(table: &TableDeclaration) -> Option<TableProblem> {
+    let mut at = 0;
+    while at < table.deprecated.len() {
+        let name = table.deprecated[at].name;
+        let problem = if !is_name(name) {
+            "` must be lower case letters, digits and `_`, beginning with a letter"
+        } else if place(table, name).is_some() {
+            "` is a column of the row, too; remove one of them"
+        } else if is_deprecated_before(table, at) {
+            "` stands twice"
+        } else {
+            ""
+        };
+        if !problem.is_empty() {
+            return Some(TableProblem::of(&[
+                "table ",
+                table.name,
+                ": the deprecated column `",
+                name,
+                problem,
+            ]));
+        }
+        at += 1;
+    }
+    None
+}
+
+const fn is_deprecated_before(table: &TableDeclaration, place: usize) -> bool {
+    let mut at = 0;
+    while at < place {
+        if same(table.deprecated[at].name, table.deprecated[place].name) {
+            return true;
+        }
+        at += 1;
+    }
+    false
 }
 
 /// What the kind of writes asks of a table.

@@ -1,7 +1,8 @@
 //! The declaration of a history table as plain data: everything else derives from it.
 
 use super::column::{ColumnType, Value};
-use super::time::Timestamp;
+use super::time::{Day, Timestamp};
+use crate::limits::DEPRECATED_DAYS;
 
 /// A table as data. Made by [`table!`](crate::table!), never by hand.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub struct TableDeclaration {
     pub slices: Option<Slices>,
     /// Second orders of the same rows.
     pub lookups: &'static [Lookup],
+    /// Columns that rows had and have no more.
+    pub deprecated: &'static [DeprecatedColumn],
     /// The service that writes it.
     pub owner: &'static str,
     /// How its rows change.
@@ -62,6 +65,27 @@ pub struct ColumnDeclaration {
     pub day_of: Option<&'static str>,
     /// The documentation comment of the field.
     pub doc: &'static str,
+}
+
+/// A column that is not written any more. Rows of before keep its values until they end, or it is removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeprecatedColumn {
+    /// Its name.
+    pub name: &'static str,
+    /// The type that it has.
+    pub kind: ColumnType,
+    /// The day on which it was declared deprecated.
+    pub since: Day,
+}
+
+impl DeprecatedColumn {
+    /// The first day on which it may be removed: by then no program that reads it should run any more.
+    pub const fn removable_from(&self) -> Day {
+        match Day::from_number(self.since.number() + DEPRECATED_DAYS) {
+            Some(day) => day,
+            None => Day::MAX,
+        }
+    }
 }
 
 /// The order of a clustering column.

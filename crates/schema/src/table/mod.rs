@@ -12,11 +12,11 @@ pub use check::{TableProblem, diagnose_table};
 pub use column::{Column, ColumnType, Value};
 pub use cql::{CqlLayout, cql_name};
 pub use declaration::{
-    ColumnDeclaration, Compaction, Lookup, Order, RowTtl, Slices, TableDeclaration, Writes,
+    ColumnDeclaration, Compaction, DeprecatedColumn, Lookup, Order, RowTtl, Slices, TableDeclaration, Writes,
 };
 pub use time::{Day, InvalidDay, Timestamp};
 pub use totals::{SumDeclaration, Totals, TotalsDeclaration, diagnose_totals};
-pub use words::{length_ms, name_number, order_of, writes_of};
+pub use words::{day_of, length_ms, name_number, order_of, writes_of};
 
 use std::marker::PhantomData;
 use std::ops::RangeInclusive;
@@ -191,6 +191,7 @@ impl<T: Table> Rows<T> {
 ///     slices: (minutes(1), 16),                           // for the layout `scaled`; may be left out
 ///     lookups: (by_player(player_id, day_bucket)),        // may be left out
 ///     writes: events,                                     // or rows, versioned, conditional
+///     deprecated: (device(String, since "2026-11-19")),   // a former column; may be left out
 ///     owner: "world",
 /// }
 /// let day: Day = "2024-01-01".parse().unwrap();
@@ -208,6 +209,9 @@ impl<T: Table> Rows<T> {
 /// On CQL a lookup is a query table `ember_{table}_{lookup}`. `by_player(player_id) table "name"` gives it another
 /// name, and `by_player(player_id) index "name"` makes it a secondary index in the layout `document`.
 ///
+/// `deprecated: (origin(String, since "2026-11-19"))` names a column that the row has no more: nothing writes it, its values stay
+/// in rows that have it, and 30 days later `schema apply --drop` may remove it from a cluster. The line may be removed then.
+///
 /// Besides the [`Table`](crate::Table) implementation, the row type has `key(columns…)`, the primary key
 /// without the bucket; `partition(columns…)`; and a function for each lookup. A bucket takes a
 /// [`Day`](crate::Day) or a range of days.
@@ -221,76 +225,83 @@ macro_rules! table {
 
         $crate::table! { @read
             [[$($doc)*] [$vis] $name $table [$({ [$($field_doc)*] $field $type })*]]
-            partition[] clustering[] ttl[] compaction[] slices[] lookups[] owner[] writes[]
+            partition[] clustering[] ttl[] compaction[] slices[] lookups[] owner[] writes[] deprecated[]
             $($lines)* }
     };
 
-    (@read $head:tt partition[] clustering $b:tt ttl $c:tt compaction $d:tt slices $e:tt lookups $f:tt owner $g:tt writes $h:tt
+    (@read $head:tt partition[] clustering $b:tt ttl $c:tt compaction $d:tt slices $e:tt lookups $f:tt owner $g:tt writes $h:tt deprecated $i:tt
         partition: ($($partition:tt)+) $(, $($rest:tt)*)?) => {
-        $crate::table! { @read $head partition[$($partition)+] clustering $b ttl $c compaction $d slices $e lookups $f owner $g writes $h $($($rest)*)? }
+        $crate::table! { @read $head partition[$($partition)+] clustering $b ttl $c compaction $d slices $e lookups $f owner $g writes $h deprecated $i $($($rest)*)? }
     };
-    (@read $head:tt partition $a:tt clustering[] ttl $c:tt compaction $d:tt slices $e:tt lookups $f:tt owner $g:tt writes $h:tt
+    (@read $head:tt partition $a:tt clustering[] ttl $c:tt compaction $d:tt slices $e:tt lookups $f:tt owner $g:tt writes $h:tt deprecated $i:tt
         clustering: ($($column:ident $order:ident),* $(,)?) $(, $($rest:tt)*)?) => {
-        $crate::table! { @read $head partition $a clustering[($($column $order)*)] ttl $c compaction $d slices $e lookups $f owner $g writes $h $($($rest)*)? }
+        $crate::table! { @read $head partition $a clustering[($($column $order)*)] ttl $c compaction $d slices $e lookups $f owner $g writes $h deprecated $i $($($rest)*)? }
     };
-    (@read $head:tt partition $a:tt clustering $b:tt ttl[] compaction $d:tt slices $e:tt lookups $f:tt owner $g:tt writes $h:tt
+    (@read $head:tt partition $a:tt clustering $b:tt ttl[] compaction $d:tt slices $e:tt lookups $f:tt owner $g:tt writes $h:tt deprecated $i:tt
         ttl: persistent $(, $($rest:tt)*)?) => {
-        $crate::table! { @read $head partition $a clustering $b ttl[Persistent {}] compaction $d slices $e lookups $f owner $g writes $h $($($rest)*)? }
+        $crate::table! { @read $head partition $a clustering $b ttl[Persistent {}] compaction $d slices $e lookups $f owner $g writes $h deprecated $i $($($rest)*)? }
     };
-    (@read $head:tt partition $a:tt clustering $b:tt ttl[] compaction $d:tt slices $e:tt lookups $f:tt owner $g:tt writes $h:tt
+    (@read $head:tt partition $a:tt clustering $b:tt ttl[] compaction $d:tt slices $e:tt lookups $f:tt owner $g:tt writes $h:tt deprecated $i:tt
         ttl: $unit:ident($count:expr) of $column:ident $(, $($rest:tt)*)?) => {
         $crate::table! { @read $head partition $a clustering $b
             ttl[Since { ms: $crate::macro_support::length_ms(stringify!($unit), $count), column: stringify!($column) }]
-            compaction $d slices $e lookups $f owner $g writes $h $($($rest)*)? }
+            compaction $d slices $e lookups $f owner $g writes $h deprecated $i $($($rest)*)? }
     };
-    (@read $head:tt partition $a:tt clustering $b:tt ttl[] compaction $d:tt slices $e:tt lookups $f:tt owner $g:tt writes $h:tt
+    (@read $head:tt partition $a:tt clustering $b:tt ttl[] compaction $d:tt slices $e:tt lookups $f:tt owner $g:tt writes $h:tt deprecated $i:tt
         ttl: $unit:ident($count:expr) $(, $($rest:tt)*)?) => {
         $crate::table! { @read $head partition $a clustering $b
             ttl[Written { ms: $crate::macro_support::length_ms(stringify!($unit), $count) }]
-            compaction $d slices $e lookups $f owner $g writes $h $($($rest)*)? }
+            compaction $d slices $e lookups $f owner $g writes $h deprecated $i $($($rest)*)? }
     };
-    (@read $head:tt partition $a:tt clustering $b:tt ttl $c:tt compaction[] slices $e:tt lookups $f:tt owner $g:tt writes $h:tt
+    (@read $head:tt partition $a:tt clustering $b:tt ttl $c:tt compaction[] slices $e:tt lookups $f:tt owner $g:tt writes $h:tt deprecated $i:tt
         compaction: leveled $(, $($rest:tt)*)?) => {
-        $crate::table! { @read $head partition $a clustering $b ttl $c compaction[Leveled {}] slices $e lookups $f owner $g writes $h $($($rest)*)? }
+        $crate::table! { @read $head partition $a clustering $b ttl $c compaction[Leveled {}] slices $e lookups $f owner $g writes $h deprecated $i $($($rest)*)? }
     };
-    (@read $head:tt partition $a:tt clustering $b:tt ttl $c:tt compaction[] slices $e:tt lookups $f:tt owner $g:tt writes $h:tt
+    (@read $head:tt partition $a:tt clustering $b:tt ttl $c:tt compaction[] slices $e:tt lookups $f:tt owner $g:tt writes $h:tt deprecated $i:tt
         compaction: time_window($unit:ident($count:expr)) $(, $($rest:tt)*)?) => {
         $crate::table! { @read $head partition $a clustering $b ttl $c
             compaction[TimeWindow { ms: $crate::macro_support::length_ms(stringify!($unit), $count) }]
-            slices $e lookups $f owner $g writes $h $($($rest)*)? }
+            slices $e lookups $f owner $g writes $h deprecated $i $($($rest)*)? }
     };
-    (@read $head:tt partition $a:tt clustering $b:tt ttl $c:tt compaction $d:tt slices[] lookups $f:tt owner $g:tt writes $h:tt
+    (@read $head:tt partition $a:tt clustering $b:tt ttl $c:tt compaction $d:tt slices[] lookups $f:tt owner $g:tt writes $h:tt deprecated $i:tt
         slices: ($unit:ident($length:expr), $count:expr) $(, $($rest:tt)*)?) => {
         $crate::table! { @read $head partition $a clustering $b ttl $c compaction $d
             slices[::core::option::Option::Some($crate::Slices {
                 bucket_ms: $crate::macro_support::length_ms(stringify!($unit), $length), count: $count })]
-            lookups $f owner $g writes $h $($($rest)*)? }
+            lookups $f owner $g writes $h deprecated $i $($($rest)*)? }
     };
-    (@read $head:tt partition $a:tt clustering $b:tt ttl $c:tt compaction $d:tt slices $e:tt lookups[] owner $g:tt writes $h:tt
+    (@read $head:tt partition $a:tt clustering $b:tt ttl $c:tt compaction $d:tt slices $e:tt lookups[] owner $g:tt writes $h:tt deprecated $i:tt
         lookups: ($($lookup:ident($($column:ident),+ $(,)?) $(index $index:literal)? $(table $query_table:literal)?),* $(,)?)
         $(, $($rest:tt)*)?) => {
         $crate::table! { @read $head partition $a clustering $b ttl $c compaction $d slices $e
-            lookups[$($lookup($($column)+) [$($index)?] [$($query_table)?])*] owner $g writes $h $($($rest)*)? }
+            lookups[$($lookup($($column)+) [$($index)?] [$($query_table)?])*] owner $g writes $h deprecated $i $($($rest)*)? }
     };
-    (@read $head:tt partition $a:tt clustering $b:tt ttl $c:tt compaction $d:tt slices $e:tt lookups $f:tt owner[] writes $h:tt
+    (@read $head:tt partition $a:tt clustering $b:tt ttl $c:tt compaction $d:tt slices $e:tt lookups $f:tt owner[] writes $h:tt deprecated $i:tt
         owner: $owner:literal $(, $($rest:tt)*)?) => {
-        $crate::table! { @read $head partition $a clustering $b ttl $c compaction $d slices $e lookups $f owner[$owner] writes $h $($($rest)*)? }
+        $crate::table! { @read $head partition $a clustering $b ttl $c compaction $d slices $e lookups $f owner[$owner] writes $h deprecated $i $($($rest)*)? }
     };
-    (@read $head:tt partition $a:tt clustering $b:tt ttl $c:tt compaction $d:tt slices $e:tt lookups $f:tt owner $g:tt writes[]
+    (@read $head:tt partition $a:tt clustering $b:tt ttl $c:tt compaction $d:tt slices $e:tt lookups $f:tt owner $g:tt writes[] deprecated $i:tt
         writes: $writes:ident $(, $($rest:tt)*)?) => {
-        $crate::table! { @read $head partition $a clustering $b ttl $c compaction $d slices $e lookups $f owner $g writes[$writes] $($($rest)*)? }
+        $crate::table! { @read $head partition $a clustering $b ttl $c compaction $d slices $e lookups $f owner $g writes[$writes] deprecated $i $($($rest)*)? }
+    };
+
+    (@read $head:tt partition $a:tt clustering $b:tt ttl $c:tt compaction $d:tt slices $e:tt lookups $f:tt owner $g:tt writes $h:tt deprecated[]
+        deprecated: ($($column:ident($kind:ty, since $day:literal)),* $(,)?) $(, $($rest:tt)*)?) => {
+        $crate::table! { @read $head partition $a clustering $b ttl $c compaction $d slices $e lookups $f owner $g writes $h
+            deprecated[$({ $column $kind, $day })*] $($($rest)*)? }
     };
 
     // All lines are read: build, or say what is wrong.
     (@read $head:tt partition[$($partition:tt)+] clustering[$clustering:tt] ttl[$($ttl:tt)+] compaction[$($compaction:tt)*]
-        slices[$($slices:tt)*] lookups[$($lookups:tt)*] owner[$owner:literal] writes[$writes:ident]) => {
+        slices[$($slices:tt)*] lookups[$($lookups:tt)*] owner[$owner:literal] writes[$writes:ident]
+        deprecated[$($deprecated:tt)*]) => {
         $crate::table! { @split $head [$($partition)+] [] []
-            $clustering [$($ttl)+] [$($compaction)*] [$($slices)*] [$($lookups)*] $owner $writes }
+            $clustering [$($ttl)+] [$($compaction)*] [$($slices)*] [$($lookups)*] [$($deprecated)*] $owner $writes }
     };
     (@read [$doc:tt $vis:tt $name:ident $($head:tt)*] partition $a:tt clustering $b:tt ttl $c:tt compaction $d:tt slices $e:tt
-        lookups $f:tt owner $g:tt writes $h:tt $line:ident $($rest:tt)*) => {
+        lookups $f:tt owner $g:tt writes $h:tt deprecated $i:tt $line:ident $($rest:tt)*) => {
         ::core::compile_error!(concat!("table ", stringify!($name), ": the line `", stringify!($line),
-            ":` is given twice, is not of the expected form, or is none of partition, clustering, ttl, compaction, slices, lookups, owner, writes"));
+            ":` is given twice, is not of the expected form, or is none of partition, clustering, ttl, compaction, slices, lookups, owner, writes, deprecated"));
     };
     (@read [$doc:tt $vis:tt $name:ident $($head:tt)*] partition[] $($rest:tt)*) => {
         ::core::compile_error!(concat!("table ", stringify!($name),
@@ -331,7 +342,8 @@ macro_rules! table {
 
     (@build [[$($doc:expr)*] [$vis:vis] $name:ident $table:literal [$({ [$($field_doc:expr)*] $field:ident $type:ty })*]]
         [$($plain:ident)*] [$($bucket:ident $source:ident)?] ($($cluster:ident $order:ident)*) [$ttl:ident $ttl_fields:tt]
-        [$($compaction:ident $compaction_fields:tt)?] [$($slices:expr)?] [$($lookup:ident($($column:ident)+) [$($index:literal)?] [$($query_table:literal)?])*] $owner:literal $writes:ident) => {
+        [$($compaction:ident $compaction_fields:tt)?] [$($slices:expr)?] [$($lookup:ident($($column:ident)+) [$($index:literal)?] [$($query_table:literal)?])*]
+        [$({ $deprecated:ident $deprecated_type:ty, $since:literal })*] $owner:literal $writes:ident) => {
         $(impl $crate::macro_support::ColumnNamed<{ $crate::macro_support::name_number(stringify!($field)) }> for $name {
             type Type = $type;
         })*
@@ -370,6 +382,11 @@ macro_rules! table {
                     partition: &[$(stringify!($column)),+],
                     index: $crate::table!(@name $($index)?),
                     table: $crate::table!(@name $($query_table)?),
+                }),*],
+                deprecated: &[$($crate::DeprecatedColumn {
+                    name: stringify!($deprecated),
+                    kind: <$deprecated_type as $crate::Column>::TYPE,
+                    since: $crate::macro_support::day_of($since),
                 }),*],
                 owner: $owner,
                 writes: $crate::macro_support::writes_of(stringify!($writes)),

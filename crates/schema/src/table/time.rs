@@ -70,8 +70,8 @@ impl Day {
 
     /// Year, month and day of the Gregorian calendar. The year begins in March for the computation, so that
     /// the leap day is the last one.
-    fn civil(self) -> (i64, i64, i64) {
-        let shifted = i64::from(self.0) + 719_468;
+    const fn civil(self) -> (i64, i64, i64) {
+        let shifted = self.0 as i64 + 719_468;
         let era = shifted.div_euclid(146_097);
         let of_era = shifted.rem_euclid(146_097);
         let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
@@ -79,10 +79,38 @@ impl Day {
         let shifted_month = (5 * of_year + 2) / 153;
         let day = of_year - (153 * shifted_month + 2) / 5 + 1;
         let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-        (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+        (year_of_era + era * 400 + (month <= 2) as i64, month, day)
     }
 
-    fn from_civil(year: i64, month: i64, day: i64) -> Day {
+    /// The day of a text such as `2024-01-31`.
+    pub(crate) const fn parse(text: &str) -> Option<Day> {
+        let text = text.as_bytes();
+        if text.len() != 10 {
+            return None;
+        }
+        // Year, month and day.
+        let (mut numbers, mut part, mut at) = ([0_i64; 3], 0, 0);
+        while at < text.len() {
+            match text[at] {
+                b'-' if at == 4 || at == 7 => part += 1,
+                digit if digit.is_ascii_digit() && at != 4 && at != 7 => {
+                    numbers[part] = 10 * numbers[part] + (digit - b'0') as i64;
+                }
+                _ => return None,
+            }
+            at += 1;
+        }
+        let [year, month, day] = numbers;
+        if year < 1970 || month < 1 || month > 12 || day < 1 || day > 31 {
+            return None;
+        }
+        // A day that does not exist, such as February 30, is another one in the calendar.
+        let parsed = Day::from_civil(year, month, day);
+        let (found_year, found_month, found_day) = parsed.civil();
+        if found_year == year && found_month == month && found_day == day { Some(parsed) } else { None }
+    }
+
+    const fn from_civil(year: i64, month: i64, day: i64) -> Day {
         let year = if month <= 2 { year - 1 } else { year };
         let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
         let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
@@ -109,18 +137,7 @@ impl FromStr for Day {
     type Err = InvalidDay;
 
     fn from_str(text: &str) -> Result<Day, InvalidDay> {
-        let invalid = || InvalidDay { text: text.chars().take(32).collect() };
-        let number = |part: &str| part.parse::<i64>().map_err(|_| invalid());
-        if text.len() != 10 || !text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-') {
-            return Err(invalid());
-        }
-        let (year, month, day) = (number(&text[0..4])?, number(&text[5..7])?, number(&text[8..10])?);
-        if year < 1970 || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
-            return Err(invalid());
-        }
-        // A day that does not exist, such as February 30, has another text when it is printed.
-        let parsed = Day::from_civil(year, month, day);
-        if parsed.to_string() == text { Ok(parsed) } else { Err(invalid()) }
+        Day::parse(text).ok_or_else(|| InvalidDay { text: text.chars().take(32).collect() })
     }
 }
 

@@ -1,7 +1,8 @@
-//! The words of a declaration: what the macros make of names, lengths of time, orders and kinds of writes.
+//! The words of a declaration: what the macros make of names, lengths of time, days, orders and kinds of writes.
 
 use super::check::same;
 use super::declaration::{Order, Writes};
+use super::time::Day;
 
 /// A number for a column's name, by which the macros find the type of a column.
 pub const fn name_number(name: &str) -> u64 {
@@ -31,6 +32,14 @@ pub const fn length_ms(unit: &str, count: i64) -> i64 {
     match count.checked_mul(unit_ms) {
         Some(ms) => ms,
         None => panic!("this length of time is too large"),
+    }
+}
+
+/// The day of a text in a declaration.
+pub const fn day_of(text: &str) -> Day {
+    match Day::parse(text) {
+        Some(day) => day,
+        None => panic!("after `since` stands a day such as \"2024-01-31\""),
     }
 }
 

@@ -7,8 +7,12 @@ use emberkeep_history::outbox::ConsumerStats;
 type Value = fn(&ConsumerStats) -> f64;
 
 /// Of each consumer: name, kind, help, value.
-const CONSUMERS: [(&str, &str, &str, Value); 8] = [
+const CONSUMERS: [(&str, &str, &str, Value); 10] = [
     ("lag_entries", "gauge", "Entries of a log that are not in history yet", |one| one.lag_entries as f64),
+    ("spooled_entries", "gauge", "Those of them that are in the spool of this process", |one| {
+        one.spooled_entries as f64
+    }),
+    ("spool_bytes", "gauge", "Bytes in use by that spool", |one| one.spool_bytes as f64),
     (
         "oldest_entry_seconds",
         "gauge",
@@ -20,9 +24,12 @@ const CONSUMERS: [(&str, &str, &str, Value); 8] = [
     }),
     ("dead_letters_total", "counter", "Entries that became dead letters", |one| one.dead_letters as f64),
     ("errors_total", "counter", "Failed rounds of a consumer; each is repeated", |one| one.errors as f64),
-    ("set_backs_total", "counter", "How often a log was found set back, or its source closed", |one| {
-        one.alarms as f64
-    }),
+    (
+        "alarms_total",
+        "counter",
+        "How often a log was found set back, an entry of it overwritten, or its source closed",
+        |one| one.alarms as f64,
+    ),
     ("restarts_total", "counter", "How often a consumer panicked and was started again", |one| {
         one.restarts as f64
     }),

@@ -164,11 +164,12 @@ impl Consumer {
         }
         self.lag.observe(waiting.last, waiting.last - acknowledged.min(waiting.last));
         self.count_delivered(delivered);
-        // What is not an entry cannot be compared; the next trim removes it.
-        if last.event.is_ok() && acknowledged == last.sequence {
+        // What is not an entry cannot be compared; a later trim removes it.
+        let entry = part.iter().rev().find(|entry| entry.event.is_ok());
+        if let Some(Entry { sequence, mark, .. }) = entry.filter(|_| acknowledged == last.sequence) {
             // The log is the only other copy of these events, and its trim may reach the disk first.
             history.sync().await?;
-            self.trim(Done { sequence: last.sequence, mark: last.mark, is_spooled }, epoch).await?;
+            self.trim(Done { sequence: *sequence, mark: *mark, is_spooled }, epoch).await?;
         }
         Ok(Some(delivered))
     }

@@ -11,7 +11,6 @@ use crate::failure::{Failure, forbidden};
 use crate::script::{self, Answer, GroupAnswer, Status};
 use crate::shared::add;
 use emberkeep_hot::command::{Kind, KindFound, Precondition, RawKey, Read, not_an_integer_field, wrong_type};
-use emberkeep_hot::store::not_an_entry;
 use emberkeep_hot::{Error, show};
 use redis::Value;
 use std::sync::Arc;
@@ -172,10 +171,6 @@ impl Completion<'_> {
                     group.effects().log.get(entry).map(|append| (show(&append.log), append.entries_max));
                 let (key, max) = full.unwrap_or_default();
                 one_at_fault(self.task, group, Error::LogFull { key, max });
-            }
-            GroupAnswer::LogCorrupt { entry } => {
-                let log = group.effects().log.get(entry).map(|append| append.log.clone()).unwrap_or_default();
-                one_at_fault(self.task, group, not_an_entry(&log));
             }
             GroupAnswer::Forbidden { command } => {
                 let error = forbidden(&self.task.shared.name, &command);

@@ -6,14 +6,15 @@
 use crate::limits::{LOG_BLOCK_ENTRIES_MAX, LOG_BLOCK_ENTRIES_MIN, REPLY_ELEMENTS_MAX};
 use crate::tx::decode::with_family;
 use crate::tx::log::{
-    LAST, LogEntry, LogPage, LogPosition, marked, not_an_entry, numbered, only_entry, parse_entry,
+    LAST, LastNumber, LogEntry, LogPage, LogPosition, Place, last_number, marked, not_an_entry, numbered,
+    parse_entry,
 };
 use crate::tx::*;
 use emberkeep_schema::{Automatic, Keep, Log, LogBound};
 
 impl<P: Partition> ReadTx<'_, P> {
     /// The position of the newest entry, those of [`Tx::append_numbered`] included. Sequence 0 = there is no
-    /// log.
+    /// log, or no element of it is an entry. Without a mark, an external client overwrote it.
     ///
     /// Cost: a read. On a remote engine one round trip, none if it is cached or prefetched.
     pub fn log_last<F, C, B>(&mut self, log: &Key<F>) -> Result<LogPosition>
@@ -22,8 +23,15 @@ impl<P: Partition> ReadTx<'_, P> {
         C: Codec,
         B: LogBound,
     {
-        let (raw, reply) = self.read(log, LAST)?;
-        Ok(only_entry(&raw, reply)?.map_or(LogPosition::START, |entry| entry.position()))
+        let raw = self.key(log);
+        match Place::of(self.raw.read(&raw, LAST)).map_err(with_family::<F>)? {
+            Place::Empty => Ok(LogPosition::START),
+            Place::Entry(entry) => Ok(entry.position()),
+            Place::Other => match last_number(|read| self.raw.read(&raw, read)).map_err(with_family::<F>)? {
+                LastNumber::Known(number) => Ok(number.into()),
+                LastNumber::NoLog | LastNumber::Lost => Ok(LogPosition::START),
+            },
+        }
     }
 
     /// Up to `limit` entries after a position (0 = from the start), fewer if they are large, or if the log drops
@@ -192,7 +200,7 @@ impl<P: Partition> Tx<'_, P> {
             let ends = [(raw.clone(), LAST), (raw.clone(), Read::LLen)];
             self.raw.read_many(&ends).map_err(with_family::<F>)?;
         }
-        let sequence = self.log_last(log)?.sequence + 1;
+        let sequence = self.raw.last_number(&raw).map_err(with_family::<F>)? + 1;
         if let Keep::RefuseAbove(max) = B::KEEP
             && decode::count(self.read(log, Read::LLen)?.1)? + self.raw.appended_to(&raw) >= max
         {
@@ -237,24 +245,54 @@ impl<P: Partition> Tx<'_, P> {
     {
         let (raw, through) = (self.key(log), through.into());
         self.raw.number_appended(&raw).map_err(with_family::<F>)?;
-        let entry_at = |tx: &mut Self, place: Read| only_entry(&raw, tx.read(log, place)?.1);
-        let Some(first) = entry_at(self, Read::LRange(0, 0))?.map(|entry| entry.sequence) else {
-            return Ok(());
-        };
-        let surplus = through.sequence.checked_sub(first).filter(|surplus| *surplus > 0);
-        let Some(surplus) = surplus.map(|surplus| i64::try_from(surplus).unwrap_or(i64::MAX)) else {
-            return Ok(());
-        };
-        let found = entry_at(self, Read::LRange(surplus, surplus))?;
-        let kept = match (found, through.mark) {
-            (Some(entry), Some(mark)) if entry.mark != mark => return Ok(()),
-            (Some(_), _) => surplus,
-            (None, Some(_)) => return Ok(()),
-            // Beyond the end: the last one stays.
-            (None, None) => -1,
-        };
-        self.raw.write(raw.clone(), Write::LTrim(kept, -1))
+        match trimmed_to(&mut self.raw, &raw, through).map_err(with_family::<F>)? {
+            Some(kept) => self.raw.write(raw, Write::LTrim(kept, -1)),
+            None => Ok(()),
+        }
     }
+}
+
+/// The index of the entry at which a trim ends; `None` = it removes nothing. By the number of the first element; by that of
+/// the last one only where an external client left something else than entries in order.
+fn trimmed_to(raw: &mut RawTx<'_>, key: &RawKey, through: LogPosition) -> Result<Option<i64>> {
+    let first = match Place::of(raw.read(key, Read::LRange(0, 0)))? {
+        Place::Empty => return Ok(None),
+        Place::Entry(entry) => Some(entry.sequence as i64),
+        Place::Other => None,
+    };
+    if let Some(first) = first
+        && let Some(kept) = entry_through(raw, key, through, first)?
+    {
+        return Ok((kept != 0).then_some(kept));
+    }
+    let Some((first, _)) = numbers_by_tail(raw, key)? else { return Ok(None) };
+    Ok(entry_through(raw, key, through, first)?.filter(|kept| *kept != 0))
+}
+
+/// The index of a position in a list whose first element has this number; 0 if nothing is before it, or it is not in the
+/// list. `None` = an element that is not the entry of its place is there.
+fn entry_through(raw: &mut RawTx<'_>, key: &RawKey, through: LogPosition, first: i64) -> Result<Option<i64>> {
+    let surplus = i64::try_from(through.sequence).unwrap_or(i64::MAX).saturating_sub(first);
+    if surplus <= 0 {
+        return Ok(Some(0));
+    }
+    Ok(match (Place::of(raw.read(key, Read::LRange(surplus, surplus)))?, through.mark) {
+        // Beyond the end: the last one stays.
+        (Place::Empty, None) => Some(-1),
+        (Place::Empty, Some(_)) => Some(0),
+        (Place::Entry(entry), _) if entry.sequence != through.sequence => None,
+        (Place::Entry(entry), Some(mark)) if entry.mark != mark => Some(0),
+        (Place::Entry(_), _) | (Place::Other, None) => Some(surplus),
+        (Place::Other, Some(_)) => None,
+    })
+}
+
+/// The numbers of the first and the last element, counted from the entry nearest to the end. `None` = no element is an
+/// entry.
+fn numbers_by_tail(raw: &mut RawTx<'_>, key: &RawKey) -> Result<Option<(i64, u64)>> {
+    let LastNumber::Known(last) = last_number(|read| raw.read(key, read))? else { return Ok(None) };
+    let length = decode::count(raw.read(key, Read::LLen)?)?;
+    Ok(Some((last as i64 + 1 - length as i64, last)))
 }
 
 /// A page of the list, with the bytes of each event.
@@ -266,44 +304,70 @@ fn read_page(
     keep: Keep,
 ) -> Result<LogPage<Bytes>> {
     let ends = raw.read_many(&[(key.clone(), Read::LRange(0, 0)), (key.clone(), LAST)])?;
-    let mut ends = ends.into_iter().map(|reply| only_entry(key, reply?));
-    let (head, tail) = (ends.next().transpose()?.flatten(), ends.next().transpose()?.flatten());
-    let (first, last) = match (head, tail) {
-        (Some(head), Some(tail)) if head.sequence <= tail.sequence => (head.sequence, tail.sequence),
-        (None, None) => return Ok(LogPage { is_reset: after.sequence > 0, ..LogPage::default() }),
-        _ => return Err(not_an_entry(key)),
-    };
+    let mut ends = ends.into_iter().map(Place::of);
+    let mut end = || ends.next().unwrap_or(Ok(Place::Empty));
+    let no_log = LogPage { is_reset: after.sequence > 0, ..LogPage::default() };
+    match (end()?, end()?) {
+        (Place::Empty, Place::Empty) => return Ok(no_log),
+        (Place::Entry(head), Place::Entry(tail)) if head.sequence <= tail.sequence => {
+            let numbers = (head.sequence as i64, tail.sequence);
+            let (page, is_in_order) = page_of(raw, key, after, limit, keep, numbers)?;
+            if is_in_order {
+                return Ok(page);
+            }
+        }
+        _ => {}
+    }
+    // An external client changed the list. The numbers of entries to come continue that of the last one.
+    let Some(numbers) = numbers_by_tail(raw, key)? else { return Ok(no_log) };
+    Ok(page_of(raw, key, after, limit, keep, numbers)?.0)
+}
+
+/// A page of a list whose first and last element have these numbers, and whether its entries have the numbers of their
+/// places.
+fn page_of(
+    raw: &mut RawTx<'_>,
+    key: &RawKey,
+    after: LogPosition,
+    limit: usize,
+    keep: Keep,
+    (first, last): (i64, u64),
+) -> Result<(LogPage<Bytes>, bool)> {
     let page = LogPage { last, ..LogPage::default() };
     if after.sequence > last {
-        return Ok(LogPage { is_reset: true, ..page });
+        return Ok((LogPage { is_reset: true, ..page }, true));
     }
-    let start = (after.sequence + 1).max(first);
+    // Elements before the first number are those of external clients.
+    let begin = first.max(1) as u64;
+    let start = (after.sequence + 1).max(begin);
     let page = LogPage { missed: start - after.sequence - 1, ..page };
     // The entry that the reader stands at is read with the others, to compare its mark.
-    let compared = after.mark.filter(|_| after.sequence >= first);
+    let compared = after.mark.filter(|_| after.sequence >= begin);
     let from = start - u64::from(compared.is_some());
     let fewest = 1 + compared.is_some() as u64;
     let limit = (limit as u64).saturating_add(fewest - 1).clamp(fewest, REPLY_ELEMENTS_MAX as u64);
     if from > last {
-        return Ok(page);
+        return Ok((page, true));
     }
-    let drops = matches!(keep, Keep::Newest(max) if last - first + 1 >= max as u64);
+    let drops = matches!(keep, Keep::Newest(max) if last as i64 - first + 1 >= max as i64);
     let moving =
         if drops && raw.is_remote() { read_moving(raw, key, (first, last), from, limit)? } else { None };
     let stored = match moving {
         Some(stored) => stored.into_iter().take(limit as usize).collect(),
         // The range does not depend on the last sequence: a log that grows meanwhile would ask for another one
         // in every run.
-        None => read_entries(raw, key, from - first, limit, fewest)?,
+        None => read_entries(raw, key, from as i64 - first, limit, fewest)?,
     };
+    let has_place = |(place, stored)| parse_entry(stored).is_none_or(|entry| entry.sequence == place);
+    let is_in_order = !stored.is_empty() && (from..=last).zip(&stored).all(has_place);
     let mut entries = (from..=last).zip(&stored).map(|(place, stored)| entry_of(place, stored));
     if let Some(mark) = compared {
         let stands = entries.next();
         if stands.is_some_and(|entry| entry.mark.is_some_and(|found| found != mark)) {
-            return Ok(LogPage { is_reset: true, missed: 0, ..page });
+            return Ok((LogPage { is_reset: true, missed: 0, ..page }, is_in_order));
         }
     }
-    Ok(LogPage { entries: entries.collect(), ..page })
+    Ok((LogPage { entries: entries.collect(), ..page }, is_in_order))
 }
 
 /// Elements from a sequence on of a log that drops its oldest entry with each new one. Every index in it moves
@@ -313,16 +377,16 @@ fn read_page(
 fn read_moving(
     raw: &mut RawTx<'_>,
     key: &RawKey,
-    (first, last): (u64, u64),
+    (first, last): (i64, u64),
     from: u64,
     limit: u64,
 ) -> Result<Option<Vec<Bytes>>> {
-    let (index, needed) = ((from - first) as i64, last - from + 1);
+    let (index, needed) = (from as i64 - first, last - from + 1);
     let block = limit.next_power_of_two().clamp(LOG_BLOCK_ENTRIES_MIN, LOG_BLOCK_ENTRIES_MAX);
     let (range, skipped) = if needed <= 2 * block && needed <= REPLY_ELEMENTS_MAX as u64 {
         // From the end: twice as many once it has grown by as many again.
         let count = (needed + 1).next_power_of_two().min(REPLY_ELEMENTS_MAX as u64);
-        (Read::LRange(-(count as i64), -1), count.min(last - first + 1) - needed)
+        (Read::LRange(-(count as i64), -1), count.min((last as i64 - first + 1) as u64) - needed)
     } else {
         let (begin, count) = (index - index % block as i64, (2 * block).min(REPLY_ELEMENTS_MAX as u64));
         (Read::LRange(begin, begin + count as i64 - 1), (index - begin) as u64)
@@ -336,16 +400,32 @@ fn read_moving(
 }
 
 /// So many elements from an index on, or as many of them as one reply holds, but not fewer than that.
-fn read_entries(raw: &mut RawTx<'_>, key: &RawKey, from: u64, count: u64, fewest: u64) -> Result<Vec<Bytes>> {
-    let (from, mut count) = (i64::try_from(from).unwrap_or(i64::MAX / 2), count as i64);
-    let fewest = fewest as i64;
+fn read_entries(raw: &mut RawTx<'_>, key: &RawKey, from: i64, count: u64, fewest: u64) -> Result<Vec<Bytes>> {
+    let (mut count, fewest) = (count as i64, fewest as i64);
     loop {
         match raw.read(key, Read::LRange(from, from + count - 1)) {
             Ok(Reply::List(stored)) => return Ok(stored),
             Ok(_) => return Ok(vec![]),
             Err(crate::error::Error::TooLarge { .. }) if count > fewest => count = (count / 2).max(fewest),
+            Err(crate::error::Error::TooLarge { .. }) => {
+                let each: Result<Vec<_>> =
+                    (from..from + fewest).map(|index| read_element(raw, key, index)).collect();
+                return Ok(each?.into_iter().flatten().collect());
+            }
             Err(error) => return Err(error),
         }
+    }
+}
+
+/// One element. Of one that no reply holds, which is not an entry, a text that says so.
+fn read_element(raw: &mut RawTx<'_>, key: &RawKey, index: i64) -> Result<Option<Bytes>> {
+    match raw.read(key, Read::LRange(index, index)) {
+        Ok(Reply::List(stored)) => Ok(stored.into_iter().next()),
+        Ok(_) => Ok(None),
+        Err(crate::error::Error::TooLarge { found, unit, .. }) => {
+            Ok(Some(Bytes::from(format!("an element of {found} {unit}"))))
+        }
+        Err(error) => Err(error),
     }
 }
 
