@@ -62,7 +62,7 @@ fn a_store_that_cannot_be_opened_is_named_without_its_password() {
         for command in ["serve", "config"] {
             let ran = run(&[command, "--hot", hot]);
             let said = text(&ran.stdout) + &text(&ran.stderr);
-            assert_eq!(ran.status.code(), Some(1), "{said}");
+            assert_eq!(ran.status.code(), Some(2), "{said}");
             assert!(!said.is_empty() && !said.contains("s3cret"), "{said}");
         }
     }
