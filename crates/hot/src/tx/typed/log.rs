@@ -121,6 +121,7 @@ impl<P: Partition> Tx<'_, P> {
         C: Codec,
         B: LogBound,
     {
+        self.check_family::<F>()?;
         let raw = self.key(log);
         if self.raw.is_dirty(&raw) {
             // What it will find there depends on the body's own writes.
@@ -184,6 +185,7 @@ impl<P: Partition> Tx<'_, P> {
         C: Codec,
         B: LogBound,
     {
+        self.check_family::<F>()?;
         let entry = self.marked_entry::<F, C>(event)?;
         raw::check_log_entry(entry.len(), B::KEEP.entries_max())?;
         let raw = self.key(log);
@@ -235,6 +237,7 @@ impl<P: Partition> Tx<'_, P> {
         C: Codec,
         B: LogBound,
     {
+        self.check_family::<F>()?;
         let (raw, through) = (self.key(log), through.into());
         self.raw.number_appended(&raw).map_err(with_family::<F>)?;
         let entry_at = |tx: &mut Self, place: Read| only_entry(&raw, tx.read(log, place)?.1);
