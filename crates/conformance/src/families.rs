@@ -128,6 +128,18 @@ family! {
     }
 }
 family! {
+    /// A hash whose life each write gives.
+    pub PLEDGE = "c:pledge:{world}:{id}" {
+        kind: Hash<Utf8, Number<i64>>, partition: World, parts: (id: u32), ttl: given, owner: "suite"
+    }
+}
+family! {
+    /// A set whose life each write gives.
+    pub PARTY = "c:party:{world}:{id}" {
+        kind: Set<Id<u32>>, partition: World, parts: (id: u32), ttl: given, owner: "suite"
+    }
+}
+family! {
     /// A log that keeps more than any case appends.
     pub EVENTS = "log:c:{world}:events:{id}" {
         kind: Log<Utf8, Newest<100_000>>, partition: World, parts: (id: u32), ttl: persistent, owner: "suite"

@@ -97,6 +97,11 @@ cases! {
         the_store_is_refused_inside_a_closure, the_store_is_free_after_a_panic, a_name_is_reported_and_counted,
         conflicts_are_named,
     ],
+    ownership: [
+        every_write_of_another_service_is_refused, the_owner_writes_what_it_owns, a_refusal_names_what_is_wrong,
+        a_grant_is_of_one_operation, granted_fields_are_written_alone, plain_writes_are_checked_and_reads_are_not,
+        a_body_asks_what_it_may_write, a_refusal_inside_an_attempt,
+    ],
     isolation: [
         read_only_transactions, reads_made_together, errors_made_of_reads, panics_made_of_reads, writes_made_of_reads, absence_is_validated,
     ],

@@ -21,6 +21,7 @@ pub use emberkeep_hot::{Error, ReadTx, Scope, Store, Tx};
 pub use emberkeep_hot_redis::RedisEngine;
 #[doc(inline)]
 pub use emberkeep_schema::{
-    Array, Bool, Channel, Codec, Family, Float, Hash, Id, Json, Key, List, Log, Name, Newest, Number,
-    Partition, Raw, RefuseAbove, Schema, Set, SortedSet, Text, Utf8, family, part, partition, record, schema,
+    Array, Bool, Channel, Codec, Family, Float, Grant, Hash, Id, Json, Key, List, Log, Name, Newest, Number,
+    Partition, Raw, RefuseAbove, Schema, Service, Set, SortedSet, Text, Utf8, family, part, partition,
+    record, schema, service,
 };

@@ -37,6 +37,10 @@ fn shown_name(name: &Option<&'static str>) -> String {
     name.map_or_else(|| "this transaction".into(), |name| format!("transaction {name}"))
 }
 
+fn shown_field(field: &Option<Box<str>>) -> String {
+    field.as_ref().map_or_else(String::new, |field| format!(" (field {field})"))
+}
+
 /// The error of an operation on hot state.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -149,6 +153,22 @@ pub enum Error {
         reason: String,
         /// What to grant or to correct.
         advice: &'static str,
+    },
+    /// The scope acts as a service that may not write this: it is not the owner, and has no grant for it. Nothing
+    /// was written.
+    #[error(
+        "forbidden: the service {service} may not write {family}{}, which {owner} owns; nothing was written; let {owner} do it, or run the operation with a grant (`Scope::for_operation`)",
+        shown_field(field)
+    )]
+    Forbidden {
+        /// The service that the scope acts as.
+        service: &'static str,
+        /// The family.
+        family: &'static str,
+        /// The service that owns the family.
+        owner: &'static str,
+        /// The field, if only some fields of the family are granted.
+        field: Option<Box<str>>,
     },
     /// The transaction may or may not be committed: the connection was lost during the commit, or too few
     /// replicas confirmed it.

@@ -56,20 +56,23 @@
 
 use emberkeep_hot::command::Write;
 use emberkeep_hot::{Result, Tx};
-use emberkeep_schema::{Family, Given, Key, Partition, Raw, Set};
+use emberkeep_schema::{Declaration, Family, Given, Key, Partition, Raw, Set};
 
-/// Whether a name is that of a key of one family in the transaction's partition, see [`member`].
-pub type IsMember<P> = fn(&Tx<'_, P>, &[u8]) -> bool;
+/// The family of a name, if it is that of a key of one family in the transaction's partition, see [`member`].
+pub type MemberFamily<P> = fn(&Tx<'_, P>, &[u8]) -> Option<&'static Declaration>;
 
 /// Allows keys of `F` in a group.
-pub fn member<F: Family<Ttl = Given>>(tx: &Tx<'_, F::Partition>, name: &[u8]) -> bool {
-    tx.owns::<F>(name)
+pub fn member<F: Family<Ttl = Given>>(
+    tx: &Tx<'_, F::Partition>,
+    name: &[u8],
+) -> Option<&'static Declaration> {
+    tx.owns::<F>(name).then_some(F::DECLARATION)
 }
 
 /// The keys of one group.
 pub struct ExpiringGroup<R: Family> {
     roster: Key<R>,
-    families: Vec<IsMember<R::Partition>>,
+    families: Vec<MemberFamily<R::Partition>>,
 }
 
 impl<P, R> ExpiringGroup<R>
@@ -78,7 +81,7 @@ where
     R: Family<Partition = P, Kind = Set<Raw>, Ttl = Given>,
 {
     /// The group of a roster, with keys of these families.
-    pub fn new(roster: Key<R>, families: &[IsMember<P>]) -> Self {
+    pub fn new(roster: Key<R>, families: &[MemberFamily<P>]) -> Self {
         ExpiringGroup { roster, families: families.to_vec() }
     }
 
@@ -105,8 +108,8 @@ where
     pub fn extend(&self, tx: &mut Tx<'_, P>, until_ms: i64) -> Result<usize> {
         let names = self.names(tx)?;
         let joined = names.len();
-        for name in names {
-            tx.raw_write(name.into(), Write::ExpireAt(until_ms))?;
+        for (family, name) in names {
+            tx.raw_write_of(family, name.into(), Write::ExpireAt(until_ms))?;
         }
         tx.expire_at(&self.roster, until_ms)?;
         Ok(joined)
@@ -114,21 +117,20 @@ where
 
     /// Removes all keys of the group and the roster.
     pub fn dissolve(&self, tx: &mut Tx<'_, P>) -> Result<()> {
-        for name in self.names(tx)? {
-            tx.raw_write(name.into(), Write::Del)?;
+        for (family, name) in self.names(tx)? {
+            tx.raw_write_of(family, name.into(), Write::Del)?;
         }
         tx.del(&self.roster)
     }
 
-    /// The names that belong to the group; others are removed from the roster.
-    fn names(&self, tx: &mut Tx<'_, P>) -> Result<Vec<Vec<u8>>> {
-        let (own, strange): (Vec<_>, Vec<_>) = {
-            let names = tx.smembers(&self.roster)?;
-            let tx = &*tx;
-            names.into_iter().partition(|name| self.families.iter().any(|is_member| is_member(tx, name)))
-        };
-        for name in strange {
-            tx.srem(&self.roster, &name)?;
+    /// The names that belong to the group, each with its family; others are removed from the roster.
+    fn names(&self, tx: &mut Tx<'_, P>) -> Result<Vec<(&'static Declaration, Vec<u8>)>> {
+        let mut own = Vec::new();
+        for name in tx.smembers(&self.roster)? {
+            match self.families.iter().find_map(|family| family(&*tx, &name)) {
+                Some(family) => own.push((family, name)),
+                None => tx.srem(&self.roster, &name)?,
+            }
         }
         Ok(own)
     }

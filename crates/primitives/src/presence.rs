@@ -125,17 +125,19 @@ where
         Ok(own.len())
     }
 
-    /// The connections whose record exists, and is this owner's. Entries of others are removed.
+    /// The connections whose record exists, and is this owner's. Entries of others are removed where the transaction
+    /// may write the set; a service that does not own it only leaves them out.
     pub fn living(&self, tx: &mut Tx<'_, P>) -> Result<Vec<M>> {
-        let mut connections = Vec::new();
+        let (mut connections, prunes) = (Vec::new(), tx.may_write(&self.entries));
         for entry in tx.smembers_lossy(&self.entries)? {
             match entry {
                 Member::Known(connection) => connections.push(connection),
-                Member::External(bytes) => tx.srem_raw(&self.entries, bytes)?,
+                Member::External(bytes) if prunes => tx.srem_raw(&self.entries, bytes)?,
+                Member::External(_) => {}
             }
         }
         let (living, gone) = self.divide(tx, connections)?;
-        if !gone.is_empty() {
+        if prunes && !gone.is_empty() {
             tx.srem_many(&self.entries, &gone)?;
         }
         Ok(living)

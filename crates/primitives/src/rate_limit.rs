@@ -130,13 +130,14 @@ where
             return Ok(self.admission(events.known, &events, now));
         }
         for old in events.old.chunks(REPLY_ELEMENTS_MAX) {
-            tx.raw_write(tx.raw_name(&self.key), Write::ZRem(old.to_vec()))?;
+            tx.raw_write_of(F::DECLARATION, tx.raw_name(&self.key), Write::ZRem(old.to_vec()))?;
         }
         tx.zadd(&self.key, event, now as f64)?;
         if let Ttl::Refresh { ms } = F::DECLARATION.ttl
             && ms < self.window_ms
         {
-            tx.raw_write(tx.raw_name(&self.key), Write::ExpireAt(now + self.window_ms))?;
+            let expiry = Write::ExpireAt(now + self.window_ms);
+            tx.raw_write_of(F::DECLARATION, tx.raw_name(&self.key), expiry)?;
         }
         events.count(now);
         Ok(self.admission(true, &events, now))

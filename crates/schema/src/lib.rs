@@ -2,7 +2,7 @@
 //!
 //! **Responsible for**: declaring key families ([`family!`]), building and parsing their keys
 //! ([`Key`], [`Schema`]), laying keys out for one server or for a Cluster ([`KeyLayout`]), the byte
-//! form of values ([`Codec`], [`record!`]), declaring history tables ([`table!`], [`totals!`]), and printing
+//! form of values ([`Codec`], [`record!`]), declaring services and what they may write ([`service!`]), history tables ([`table!`], [`totals!`]), and printing
 //! what is declared ([`Schema::to_markdown`], [`TableDeclaration::to_cql`]).
 //!
 //! **Not responsible for**: reading or writing any key, enforcing a TTL or an owner, and knowing
@@ -29,6 +29,7 @@ mod quick_json;
 mod record;
 mod render;
 mod schema;
+mod service;
 mod table;
 mod ttl;
 mod value_error;
@@ -49,7 +50,8 @@ pub use part::{InvalidPart, Part, PartValue, Shape, Sink};
 pub use partition::Partition;
 pub use pattern::Piece;
 pub use render::Row;
-pub use schema::{Schema, SchemaError};
+pub use schema::{Access, Schema, SchemaError};
+pub use service::{Coverage, Grant, GrantedFamilies, GrantedFamily, Service};
 pub use table::{
     Clustering, Column, ColumnDeclaration, ColumnType, Compaction, CqlLayout, Day, DeprecatedColumn,
     InvalidDay, Lookup, Order, RowKey, RowTtl, Rows, Slices, SumDeclaration, Table, TableDeclaration,

@@ -17,6 +17,9 @@ pub const PREFIX_BYTES_MAX: usize = 64;
 /// Longest key as it reaches the server: prefix, `{partition}`, pattern.
 pub const LAID_OUT_KEY_BYTES_MAX: usize = PREFIX_BYTES_MAX + PART_BYTES_MAX + "{}".len() + KEY_BYTES_MAX;
 
+/// Longest name of a service.
+pub const SERVICE_NAME_BYTES_MAX: usize = 64;
+
 /// Bytes of parts that a key holds without touching the heap: the widest document family
 /// (a reactor's cooldown: a UUID and six numbers) fits with typical values.
 pub const KEY_BYTES_INLINE: usize = 64;

@@ -6,6 +6,7 @@ use crate::{
     layout::{KeyLayout, Topology},
     pattern::Piece,
     schema::Schema,
+    service::Coverage,
 };
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -26,6 +27,8 @@ pub struct Row {
     pub ttl: String,
     /// The service that writes it.
     pub owner: String,
+    /// The services that write it in some operations: `gateway (rename: name), players (delete player)`.
+    pub also_written_by: String,
     /// The services that read it.
     pub readers: String,
     /// What all keys of a transaction share. "all share it" = on one server the key is the same in all partitions.
@@ -38,11 +41,22 @@ pub struct Row {
 
 impl Row {
     /// The headings of a table of rows, in the order of [`cells`](Row::cells).
-    pub const HEADINGS: [&'static str; 10] =
-        ["Family", "Key", "Type", "Value", "TTL", "Owner", "Readers", "Partition", "Index of", "Description"];
+    pub const HEADINGS: [&'static str; 11] = [
+        "Family",
+        "Key",
+        "Type",
+        "Value",
+        "TTL",
+        "Owner",
+        "May also write",
+        "Readers",
+        "Partition",
+        "Index of",
+        "Description",
+    ];
 
     /// The texts, in the order of [`HEADINGS`](Row::HEADINGS).
-    pub fn cells(&self) -> [&str; 10] {
+    pub fn cells(&self) -> [&str; 11] {
         [
             &self.family,
             &self.key,
@@ -50,6 +64,7 @@ impl Row {
             &self.value,
             &self.ttl,
             &self.owner,
+            &self.also_written_by,
             &self.readers,
             &self.partition,
             &self.index_of,
@@ -57,7 +72,7 @@ impl Row {
         ]
     }
 
-    fn of(family: &Declaration, layout: &KeyLayout) -> Row {
+    fn of(family: &Declaration, also_written_by: String, layout: &KeyLayout) -> Row {
         Row {
             family: family.name.to_owned(),
             key: family.laid_out(layout),
@@ -68,6 +83,7 @@ impl Row {
                 _ => family.ttl.in_words(),
             },
             owner: family.owner.to_owned(),
+            also_written_by,
             readers: family.readers.join(", "),
             partition: match family.partition_fixed {
                 Some(text) => format!("{}: always {text}", family.partition),
@@ -94,7 +110,7 @@ impl Declaration {
     /// more than the family's keys, because `*` also matches colons.
     pub fn glob(&self, layout: &KeyLayout) -> String {
         let tag = self.partition_fixed.unwrap_or("*");
-        self.written(escape_glob(layout.prefix()), layout.topology(), tag, |_| "*".to_owned())
+        self.written(layout.prefix_glob(), layout.topology(), tag, |_| "*".to_owned())
     }
 
     /// `start`, tag and pattern, with `value` for each `{name}`.
@@ -143,15 +159,17 @@ fn value_in_words(family: &Declaration) -> String {
     }
 }
 
-/// Makes the characters that have a meaning in a glob stand for themselves.
-fn escape_glob(text: &str) -> String {
-    text.chars().fold(String::new(), |mut out, c| {
-        if matches!(c, '*' | '?' | '[' | ']' | '^' | '\\') {
-            out.push('\\');
-        }
-        out.push(c);
-        out
-    })
+impl KeyLayout {
+    /// The glob pattern of the prefix: the characters that have a meaning in a glob stand for themselves.
+    pub fn prefix_glob(&self) -> String {
+        self.prefix().chars().fold(String::new(), |mut out, c| {
+            if matches!(c, '*' | '?' | '[' | ']' | '^' | '\\') {
+                out.push('\\');
+            }
+            out.push(c);
+            out
+        })
+    }
 }
 
 /// Says which characters of a key are literal.
@@ -170,7 +188,22 @@ fn legend(topology: Topology) -> &'static str {
 impl Schema {
     /// One row for each family, keys laid out by `layout`.
     pub fn to_table(&self, layout: &KeyLayout) -> Vec<Row> {
-        self.families().iter().map(|family| Row::of(family, layout)).collect()
+        let row = |(index, family): (usize, &&'static Declaration)| {
+            Row::of(family, self.other_writers_in_words(index), layout)
+        };
+        self.families().iter().enumerate().map(row).collect()
+    }
+
+    /// The services that may write a family in some operations.
+    fn other_writers_in_words(&self, index: usize) -> String {
+        let writers = self.other_writers(index).map(|(service, operations)| {
+            let operations = operations.iter().map(|(name, coverage)| match coverage {
+                Coverage::Keys => (*name).to_owned(),
+                Coverage::Fields(fields) => format!("{name}: {}", fields.join(", ")),
+            });
+            format!("{service} ({})", operations.collect::<Vec<_>>().join("; "))
+        });
+        writers.collect::<Vec<_>>().join(", ")
     }
 
     /// The rows as a Markdown table below a line that says what is literal.
@@ -183,7 +216,7 @@ impl Schema {
             let shown = cells.iter().enumerate().map(|(index, cell)| match index {
                 _ if cell.is_empty() => String::new(),
                 // Family, key, value and the index's record are code: Markdown must not read them.
-                0 | 1 | 3 | 8 => format!("`{}`", cell.replace('|', "\\|")),
+                0 | 1 | 3 | 9 => format!("`{}`", cell.replace('|', "\\|")),
                 _ => cell.replace('|', "\\|").replace('<', "\\<").replace('*', "\\*"),
             });
             push_line(&mut out, shown);
@@ -226,7 +259,7 @@ fn push_line<T: AsRef<str>>(out: &mut String, cells: impl Iterator<Item = T>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Channel, Hash, Id, Json, Raw, Set, Text, Utf8, family, partition, schema};
+    use crate::{Channel, Hash, Id, Json, Raw, Set, Text, Utf8, family, partition, schema, service};
     use uuid::Uuid;
 
     partition! {
@@ -278,6 +311,7 @@ mod tests {
             "Json<String>",
             "persistent",
             "monsters",
+            "",
             "*",
             "Tenant: <tenantId>",
             "",
@@ -306,6 +340,22 @@ mod tests {
         let cluster = all().to_markdown(&KeyLayout::cluster());
         assert!(cluster.starts_with("`<name>` stands for a value"));
         assert!(cluster.contains("braces `{` and `}` included"));
+    }
+
+    #[test]
+    fn services_that_may_also_write_are_named_with_their_operations() {
+        service! { pub(crate) MONSTERS = "monsters" { SWEEP = "sweep": [NEWS] } }
+        service! {
+            pub(crate) TICK = "tick" { RENAME = "rename": [SHIP], CALL = "call": [MONSTER], RESET = "reset": all }
+        }
+        service! { pub(crate) GATEWAY = "gateway" { NAME = "rename": [SHIP["name", "label"]] } }
+        let schema = all().with_services(&[&MONSTERS, &TICK, &GATEWAY]).unwrap();
+        let writers: Vec<_> =
+            schema.to_table(&KeyLayout::single()).into_iter().map(|row| row.also_written_by).collect();
+        assert_eq!(
+            writers,
+            ["tick (call; reset)", "tick (reset)", "gateway (rename: name, label)", "monsters (sweep)"]
+        );
     }
 
     #[test]

@@ -1,15 +1,33 @@
 //! The registry of families: what a program knows about the keys of a server.
 
-use crate::{declaration::Declaration, part::Shape};
+use crate::{
+    declaration::Declaration,
+    part::Shape,
+    service::{Coverage, Grant, GrantedFamilies, Service},
+};
+use std::ops::Range;
 use thiserror::Error;
 
-/// All families of a program, in the order of their declaration.
+/// All families of a program, in the order of their declaration, and its services.
 #[derive(Clone, Debug, Default)]
 pub struct Schema {
     families: Vec<&'static Declaration>,
+    /// Each with the families of the schema that declares it.
+    services: Vec<(&'static Service, Range<usize>)>,
 }
 
-/// Families that cannot stand in one schema.
+/// Why a service may use a family.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// It owns the family, and may write it at any time.
+    Owner,
+    /// It may write the family in these operations.
+    Granted(Vec<(&'static str, Coverage)>),
+    /// The family names it as a reader.
+    Reader,
+}
+
+/// Families or services that cannot stand in one schema.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SchemaError {
     /// One pattern, two families.
@@ -37,6 +55,44 @@ pub enum SchemaError {
         /// The pattern of `second`, as declared.
         second_pattern: &'static str,
     },
+    /// Two services have one name.
+    #[error("the service {name} is declared twice; give each service a name of its own")]
+    DuplicateService {
+        /// Their name.
+        name: &'static str,
+    },
+    /// A family names a service that is not declared.
+    #[error(
+        "the family {family} names {service} as its {role}, which is not declared; declare it by `service!`"
+    )]
+    UnknownService {
+        /// The family.
+        family: &'static str,
+        /// The name.
+        service: &'static str,
+        /// `owner` or `reader`.
+        role: &'static str,
+    },
+    /// A grant names a family that is not in the schema.
+    #[error(
+        "the grant \"{grant}\" of {service} names {family}, which is not a family of the schema; list it there"
+    )]
+    UnknownFamily {
+        /// The service.
+        service: &'static str,
+        /// The grant.
+        grant: &'static str,
+        /// The family.
+        family: &'static str,
+    },
+    /// A service has two grants of one name, or a grant lists a family twice.
+    #[error("{service} declares {what} twice; leave one of them out")]
+    DuplicateGrant {
+        /// The service.
+        service: &'static str,
+        /// The grant, or the family with its grant.
+        what: String,
+    },
 }
 
 impl Schema {
@@ -47,13 +103,43 @@ impl Schema {
                 check_pair(first, second)?;
             }
         }
-        Ok(Schema { families: families.to_vec() })
+        Ok(Schema { families: families.to_vec(), services: Vec::new() })
+    }
+
+    /// The same schema with all services of its families: every owner and reader is one of them, and every
+    /// grant names families of the schema.
+    pub fn with_services(mut self, services: &[&'static Service]) -> Result<Schema, SchemaError> {
+        for family in &self.families {
+            check_names(family, services)?;
+        }
+        for service in services {
+            check_grants(service, &self.families)?;
+        }
+        let all = 0..self.families.len();
+        self.services = services.iter().map(|service| (*service, all.clone())).collect();
+        self.check_services()
     }
 
     /// One schema of several, such as of all games of a server.
     pub fn join(schemas: impl IntoIterator<Item = Schema>) -> Result<Schema, SchemaError> {
-        let families: Vec<_> = schemas.into_iter().flat_map(|schema| schema.families).collect();
-        Schema::of(&families)
+        let (mut families, mut services) = (Vec::new(), Vec::new());
+        for schema in schemas {
+            let before = families.len();
+            let moved = |range: Range<usize>| range.start + before..range.end + before;
+            services.extend(schema.services.into_iter().map(|(service, range)| (service, moved(range))));
+            families.extend(schema.families);
+        }
+        Schema { services, ..Schema::of(&families)? }.check_services()
+    }
+
+    /// Refuses two services of one name.
+    fn check_services(self) -> Result<Schema, SchemaError> {
+        for (index, (service, _)) in self.services.iter().enumerate() {
+            if self.services[..index].iter().any(|(other, _)| other.name == service.name) {
+                return Err(SchemaError::DuplicateService { name: service.name });
+            }
+        }
+        Ok(self)
     }
 
     /// The families, in the order of their declaration.
@@ -65,6 +151,84 @@ impl Schema {
     pub fn family(&self, name: &str) -> Option<&'static Declaration> {
         self.families.iter().find(|family| family.name == name).copied()
     }
+
+    /// The services, in the order of their declaration. A schema need not have any.
+    pub fn services(&self) -> impl Iterator<Item = &'static Service> + '_ {
+        self.services.iter().map(|(service, _)| *service)
+    }
+
+    /// The service of this name.
+    pub fn service(&self, name: &str) -> Option<&'static Service> {
+        self.services().find(|service| service.name == name)
+    }
+
+    /// The families that a service may use, and why. A family that it may write in some operations is listed
+    /// as granted, whether or not it is a reader too.
+    pub fn access(&self, service: &Service) -> Vec<(&'static Declaration, Access)> {
+        let declared = self.services.iter().find(|(one, _)| one.name == service.name);
+        let families = declared.map_or(&[][..], |(_, range)| &self.families[range.clone()]);
+        families.iter().filter_map(|family| Some((*family, access_to(family, service)?))).collect()
+    }
+
+    /// The services that may write the family `index` of [`families`](Schema::families) without owning it, each
+    /// with its operations.
+    pub(crate) fn other_writers(
+        &self,
+        index: usize,
+    ) -> impl Iterator<Item = (&'static Service, Vec<(&'static str, Coverage)>)> + '_ {
+        let family = self.families[index];
+        let services = self.services.iter().filter(move |(_, range)| range.contains(&index));
+        services.filter_map(move |(service, _)| match access_to(family, service)? {
+            Access::Granted(operations) => Some((*service, operations)),
+            Access::Owner | Access::Reader => None,
+        })
+    }
+}
+
+/// Why a service may use a family of its schema, if it may.
+fn access_to(family: &Declaration, service: &Service) -> Option<Access> {
+    if service.owns(family) {
+        return Some(Access::Owner);
+    }
+    let granted = |grant: &&'static Grant| Some((grant.name, grant.coverage(family)?));
+    let granted: Vec<_> = service.grants.iter().filter_map(granted).collect();
+    if !granted.is_empty() {
+        return Some(Access::Granted(granted));
+    }
+    let reads = family.readers.iter().any(|reader| *reader == "*" || *reader == service.name);
+    reads.then_some(Access::Reader)
+}
+
+/// Refuses a family whose owner or reader is not one of the services.
+fn check_names(family: &'static Declaration, services: &[&'static Service]) -> Result<(), SchemaError> {
+    let readers = family.readers.iter().filter(|reader| **reader != "*").map(|reader| (*reader, "reader"));
+    for (name, role) in std::iter::once((family.owner, "owner")).chain(readers) {
+        if !services.iter().any(|service| service.name == name) {
+            return Err(SchemaError::UnknownService { family: family.name, service: name, role });
+        }
+    }
+    Ok(())
+}
+
+/// Refuses grants of unknown families, and what is granted twice.
+fn check_grants(service: &'static Service, families: &[&'static Declaration]) -> Result<(), SchemaError> {
+    let twice = |what| Err(SchemaError::DuplicateGrant { service: service.name, what });
+    for (index, grant) in service.grants.iter().enumerate() {
+        if service.grants[..index].iter().any(|other| other.name == grant.name) {
+            return twice(format!("the grant \"{}\"", grant.name));
+        }
+        let GrantedFamilies::Listed(listed) = grant.families else { continue };
+        for (index, one) in listed.iter().enumerate() {
+            let family = one.family.name;
+            if !families.iter().any(|known| one.is_of(known)) {
+                return Err(SchemaError::UnknownFamily { service: service.name, grant: grant.name, family });
+            }
+            if listed[..index].iter().any(|other| other.is_of(one.family)) {
+                return twice(format!("{family} in the grant \"{}\"", grant.name));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Refuses two families that could share a key.
@@ -141,7 +305,7 @@ macro_rules! schema {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Name, Raw, Text, family, partition};
+    use crate::{Hash, Name, Raw, Text, Utf8, family, partition, service};
     use uuid::Uuid;
 
     partition! {
@@ -199,5 +363,90 @@ mod tests {
             "the families RULES and RULES both declare \"automation:{ship}:rules\"; \
              a key must belong to one family"
         );
+    }
+
+    macro_rules! owned {
+        ($($name:ident = $pattern:literal of $owner:literal for $readers:tt;)*) => { $(
+            family! {
+                pub(crate) $name = $pattern {
+                    kind: Hash<Utf8, Raw>, partition: Galaxy, parts: (), ttl: persistent, owner: $owner, readers: $readers
+                }
+            }
+        )* };
+    }
+
+    owned! {
+        SHIPS = "ships" of "physics" for ["*"];
+        FLEETS = "fleets" of "players" for ["physics"];
+        BODIES = "bodies" of "physics" for [];
+        STRAY = "stray" of "physics" for ["viewer"];
+    }
+    service! {
+        pub(crate) PHYSICS = "physics" {
+            SPAWN = "spawn": [FLEETS],
+            REMOVE = "remove ship": [FLEETS["a"]],
+        }
+    }
+    service! {
+        pub(crate) PLAYERS = "players" { RENAME = "rename": [SHIPS["name"]], RESET = "reset": all }
+    }
+    service! { pub(crate) SAME_NAME = "players" {} }
+    service! { pub(crate) OTHER_PHYSICS = "physics" {} }
+    service! { pub(crate) TWO_GRANTS = "players" { ONE = "one": [SHIPS], OTHER = "one": all } }
+    service! { pub(crate) TWO_FAMILIES = "players" { BOTH = "both": [SHIPS, FLEETS, SHIPS["name"]] } }
+
+    #[test]
+    fn access_is_by_ownership_then_grant_then_reading() {
+        let galaxy = schema![SHIPS, FLEETS, BODIES].unwrap().with_services(&[&PHYSICS, &PLAYERS]).unwrap();
+        // A schema before it moves the families; what its services may use stays the same.
+        let joined = Schema::join([schema![RULES].unwrap(), galaxy]).unwrap();
+        let names = |service| {
+            let access = joined.access(service).into_iter();
+            access.map(|(family, access)| (family.name, access)).collect::<Vec<_>>()
+        };
+        let fields = Coverage::Fields(&["a"]);
+        let of_physics = Access::Granted(vec![("spawn", Coverage::Keys), ("remove ship", fields)]);
+        let own = Access::Owner;
+        assert_eq!(
+            names(&PHYSICS),
+            [("SHIPS", own.clone()), ("FLEETS", of_physics), ("BODIES", own.clone())]
+        );
+        let reset = ("reset", Coverage::Keys);
+        let ships = Access::Granted(vec![("rename", Coverage::Fields(&["name"])), reset]);
+        let bodies = Access::Granted(vec![reset]);
+        assert_eq!(names(&PLAYERS), [("SHIPS", ships), ("FLEETS", own), ("BODIES", bodies)]);
+        assert_eq!(names(&SAME_NAME), [("SHIPS", Access::Reader), ("FLEETS", Access::Owner)]);
+        assert!(joined.service("physics").is_some() && joined.service("viewer").is_none());
+        let writers: Vec<_> = joined.other_writers(3).map(|(service, _)| service.name).collect();
+        assert_eq!(writers, ["players"], "of BODIES, the fourth family");
+        assert_eq!(joined.other_writers(0).count(), 0);
+    }
+
+    #[test]
+    fn services_that_do_not_fit_are_refused() {
+        let refused = |schema: Result<Schema, SchemaError>, services: &[&'static Service]| {
+            schema.and_then(|schema| schema.with_services(services)).unwrap_err().to_string()
+        };
+        let ships = || schema![SHIPS, FLEETS];
+        assert_eq!(
+            refused(ships(), &[&PHYSICS]),
+            "the family FLEETS names players as its owner, which is not declared; declare it by `service!`"
+        );
+        assert!(refused(schema![STRAY], &[&PHYSICS]).contains("STRAY names viewer as its reader"));
+        assert_eq!(
+            refused(schema![SHIPS], &[&PHYSICS]),
+            "the grant \"spawn\" of physics names FLEETS, which is not a family of the schema; list it there"
+        );
+        assert_eq!(
+            refused(ships(), &[&PHYSICS, &PLAYERS, &SAME_NAME]),
+            "the service players is declared twice; give each service a name of its own"
+        );
+        assert!(refused(ships(), &[&PHYSICS, &TWO_GRANTS]).contains("declares the grant \"one\" twice"));
+        let both = refused(ships(), &[&PHYSICS, &TWO_FAMILIES]);
+        assert!(both.contains("declares SHIPS in the grant \"both\" twice"), "{both}");
+        let other = schema![BODIES].unwrap().with_services(&[&OTHER_PHYSICS]).unwrap();
+        let galaxy = ships().unwrap().with_services(&[&PHYSICS, &PLAYERS]).unwrap();
+        let same_name = Schema::join([galaxy, other]).unwrap_err();
+        assert_eq!(same_name, SchemaError::DuplicateService { name: "physics" });
     }
 }

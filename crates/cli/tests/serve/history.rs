@@ -186,7 +186,7 @@ mod cluster {
         let begun = Instant::now();
         let spooled = |metrics: &str| -> f64 {
             let of_log = |line: &str| {
-                line.strip_prefix("emberkeep_history_spooled_entries{")?.rsplit(' ').next()?.parse().ok()
+                line.strip_prefix("emberkeep_history_spooled_entries{")?.rsplit(' ').next()?.parse::<f64>().ok()
             };
             metrics.lines().filter_map(of_log).sum::<f64>()
         };
@@ -213,7 +213,7 @@ mod cluster {
             assert!(begun.elapsed() < Duration::from_secs(60), "the leases do not end");
         };
         let delivered =
-            |line: &str| line.split_once(" delivered, 0 of them")?.0.rsplit(' ').next()?.parse().ok();
+            |line: &str| line.split_once(" delivered, 0 of them")?.0.rsplit(' ').next()?.parse::<f64>().ok();
         let delivered: u64 = said.lines().filter_map(delivered).sum();
         assert!(delivered >= 3, "two logins and the end of the first session: {said}");
         let again = run(&drain);

@@ -19,6 +19,7 @@ pub mod log_removals;
 pub mod many_at_once;
 pub mod messages;
 pub mod model_comparison;
+pub mod ownership;
 pub mod plain_reads;
 pub mod races;
 pub mod scans;

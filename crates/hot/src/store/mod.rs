@@ -21,11 +21,12 @@ use crate::engine::{Cursor, Engine, Stats};
 use crate::error::{Error, Result};
 use crate::limits::TRANSACTION_DEADLINE_DEFAULT;
 use crate::pubsub::Subscription;
+use crate::tx::Rights;
 use crate::tx::encode::{built_name, rendered};
 use crate::tx::operation::{Operation, all_stats};
 use bytes::Bytes;
 use emberkeep_schema::{
-    Automatic, Channel, Codec, Family, Given, Key, KeyLayout, Partition, Piece, Set, Text,
+    Automatic, Channel, Codec, Family, Given, Grant, Key, KeyLayout, Partition, Piece, Service, Set, Text,
 };
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -37,13 +38,27 @@ use std::time::Duration;
 pub struct Store {
     engine: Arc<dyn Engine>,
     layout: &'static KeyLayout,
+    /// What it acts as; `None` = it may write everything.
+    service: Option<&'static Service>,
 }
 
 impl Store {
     /// A store on an engine.
     pub fn new(engine: Arc<dyn Engine>) -> Store {
         let layout = shared_layout(engine.key_layout());
-        Store { engine, layout }
+        Store { engine, layout, service: None }
+    }
+
+    /// The same store. Its scopes act as this service, see [`Scope::acting_as`]. What a program does around the store,
+    /// by [`Store::engine`], is not checked.
+    pub fn acting_as(mut self, service: &'static Service) -> Store {
+        self.service = Some(service);
+        self
+    }
+
+    /// The service that the store acts as; `None` = it may write everything.
+    pub fn service(&self) -> Option<&'static Service> {
+        self.service
     }
 
     /// The scope of one partition. Every transaction runs in one.
@@ -55,6 +70,7 @@ impl Store {
             deadline: TRANSACTION_DEADLINE_DEFAULT,
             prefetched: Vec::new(),
             operation: None,
+            grant: None,
         };
         Scope { partition, caller }
     }
@@ -157,6 +173,8 @@ fn shared_layout(layout: &KeyLayout) -> &'static KeyLayout {
 /// The glob pattern of all keys of a family, in one partition or in all.
 fn glob_of<F: Family>(layout: &KeyLayout, partition: Option<&[u8]>) -> Vec<u8> {
     let mut out = Vec::new();
+    // As `Declaration::glob` has it: Redis lets a user subscribe to exactly the patterns of its ACL.
+    let partition = partition.or(F::DECLARATION.partition_fixed.map(str::as_bytes));
     let push_partition = |out: &mut Vec<u8>| match partition {
         Some(text) => push_escaped(out, text),
         None => out.push(b'*'),
@@ -202,6 +220,14 @@ struct Caller {
     deadline: Duration,
     prefetched: Vec<(RawKey, Read)>,
     operation: Option<&'static Operation>,
+    grant: Option<&'static Grant>,
+}
+
+impl Caller {
+    /// What its transactions may write; `None` = everything.
+    fn rights(&self) -> Option<Rights> {
+        self.store.service.map(|service| Rights::new(service, self.grant))
+    }
 }
 
 impl<P: Partition> Scope<P> {
@@ -230,6 +256,65 @@ impl<P: Partition> Scope<P> {
     pub fn named(mut self, name: &'static str) -> Self {
         self.caller.operation = Some(Operation::named(name));
         self
+    }
+
+    /// The same scope, acting as a service: its transactions write only families that the service owns, and those
+    /// that a grant gives it ([`Scope::for_operation`]). Any other write is [`Error::Forbidden`] when the body makes
+    /// it, before anything is sent. Without a service everything may be written, as in a game that is one program.
+    ///
+    /// Reads are not refused: who reads what is documented by `readers:`, and enforced by Redis where each service
+    /// has a user of its own (`emberkeep schema acl`).
+    ///
+    /// ```
+    /// # use emberkeep_hot::{Error, Store, embedded::Embedded};
+    /// # use emberkeep_schema::{Hash, Id, Number, Set, Text, Utf8, family, partition, service};
+    /// # partition! { /// The one galaxy.
+    /// #     pub struct Galaxy = "galaxy"; }
+    /// # family! { /// A ship.
+    /// #     pub SHIP = "ship:{id}" {
+    /// #         kind: Hash<Utf8, Utf8>, partition: Galaxy, parts: (id: u32), ttl: persistent, owner: "physics" } }
+    /// # family! { /// The ships of a player.
+    /// #     pub FLEET = "player:{player}:ships" {
+    /// #         kind: Set<Id<u32>>, partition: Galaxy, parts: (player: u32), ttl: persistent, owner: "players" } }
+    /// service! {
+    ///     /// Moves the ships.
+    ///     pub PHYSICS = "physics" {
+    ///         /// Adds a ship, also to the fleet of its player.
+    ///         SPAWN = "spawn": [FLEET],
+    ///     }
+    /// }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Error> {
+    /// # let store = Store::new(std::sync::Arc::new(Embedded::in_memory()));
+    /// let physics = store.scope(Galaxy).acting_as(&PHYSICS);
+    /// let spawn = |tx: &mut emberkeep_hot::Tx<'_, Galaxy>| {
+    ///     tx.hset(&SHIP.key(7), &"name".to_owned(), &"Roci".to_owned())?;
+    ///     tx.sadd(&FLEET.key(1), &7)
+    /// };
+    /// let refused = physics.transact(spawn).await;
+    /// assert!(matches!(refused, Err(Error::Forbidden { family: "FLEET", owner: "players", .. })));
+    /// physics.for_operation(&SPAWN).transact(spawn).await
+    /// # }
+    /// ```
+    pub fn acting_as(mut self, service: &'static Service) -> Self {
+        self.caller.store.service = Some(service);
+        self
+    }
+
+    /// The same scope, for one compound operation: its transactions may also write what the grant names. A scope has
+    /// one grant at a time. A grant of another service than the scope acts as changes nothing, so that a
+    /// function that several services call can name the grants of all of them.
+    pub fn for_operation(mut self, grant: &'static Grant) -> Self {
+        if self.caller.store.service.is_none_or(|service| service.name == grant.service) {
+            self.caller.grant = Some(grant);
+        }
+        self
+    }
+
+    /// Whether the transactions of this scope may write whole keys of the key's family, see
+    /// [`ReadTx::may_write`](crate::ReadTx::may_write).
+    pub fn may_write<F: Family<Partition = P>>(&self, _key: &Key<F>) -> bool {
+        self.caller.rights().is_none_or(|rights| rights.covers(F::DECLARATION))
     }
 
     /// The same scope. Its transactions prefetch this read: a remote engine fetches all of them together. A

@@ -161,7 +161,7 @@ impl<'s> Call<'s> {
     }
 
     fn run(&self) -> Run {
-        Run::new(self.caller.store.layout, self.caller.operation)
+        Run::new(self.caller.store.layout, self.caller.operation, self.caller.rights())
     }
 
     fn is_new(&self) -> bool {

@@ -5,7 +5,7 @@
 
 use super::families::Families;
 use super::operation::Operation;
-use super::{Event, RawTx, ReadTx, Transaction, Tx};
+use super::{Event, RawTx, ReadTx, Rights, Transaction, Tx};
 use crate::error::{Error, Result};
 use emberkeep_schema::{KeyLayout, Partition};
 use std::any::Any;
@@ -23,11 +23,16 @@ pub(crate) struct Run {
     layout: &'static KeyLayout,
     families: Families,
     operation: Option<&'static Operation>,
+    rights: Option<Rights>,
 }
 
 impl Run {
-    pub(crate) fn new(layout: &'static KeyLayout, operation: Option<&'static Operation>) -> Run {
-        Run { layout, families: Families::default(), operation }
+    pub(crate) fn new(
+        layout: &'static KeyLayout,
+        operation: Option<&'static Operation>,
+        rights: Option<Rights>,
+    ) -> Run {
+        Run { layout, families: Families::default(), operation, rights }
     }
 
     fn begin(&mut self) {
@@ -70,8 +75,9 @@ where
 {
     fn run(&mut self, raw: RawTx<'_>) -> bool {
         self.run.begin();
-        let Run { layout, families, .. } = &mut self.run;
-        let read = ReadTx { raw: raw.shortened(), layout, partition: &self.partition, families };
+        let Run { layout, families, rights, .. } = &mut self.run;
+        let (raw, partition, rights) = (raw.shortened(), &self.partition, *rights);
+        let read = ReadTx { raw, layout, partition, families, rights };
         let result = (self.body)(&mut Tx { read });
         let commit = result.is_ok();
         self.result = Some(result);

@@ -21,6 +21,7 @@ pub(crate) mod member;
 pub(crate) mod operation;
 pub(crate) mod overlay;
 mod raw;
+mod rights;
 mod source;
 mod transaction;
 mod typed;
@@ -31,6 +32,7 @@ pub use overlay::absent;
 #[doc(hidden)]
 pub use overlay::{in_lex, in_scores, resolve as resolve_range};
 pub use raw::{RawTx, read_through};
+pub(crate) use rights::Rights;
 pub use source::ReadSource;
 pub use transaction::{Event, Transaction, check_outside, run_once};
 
@@ -38,7 +40,9 @@ use crate::command::*;
 use crate::error::Result;
 use crate::limits::COMMAND_ARGUMENTS_MAX;
 use bytes::Bytes;
-use emberkeep_schema::{Channel, Codec, Family, Given, Key, KeyLayout, Partition, Ttl, TtlPolicy};
+use emberkeep_schema::{
+    Channel, Codec, Declaration, Family, Given, Key, KeyLayout, Partition, Ttl, TtlPolicy,
+};
 use encode::{encoded, rendered};
 use families::{Families, WrittenFamily};
 use member::Member;
@@ -51,6 +55,8 @@ pub struct ReadTx<'a, P> {
     layout: &'a KeyLayout,
     partition: &'a P,
     families: &'a mut Families,
+    /// What may be written; `None` = everything.
+    rights: Option<Rights>,
 }
 
 /// One run of a transaction's body over one partition. It reads as a [`ReadTx`] does, and writes.
@@ -110,6 +116,15 @@ impl<P: Partition> ReadTx<'_, P> {
         F::parse(self.layout, name).is_some_and(|(_, key)| self.key(&key) == name)
     }
 
+    /// Whether this transaction may write whole keys of the key's family: its scope acts as no service, or as the
+    /// owner, or the family is granted to the operation. Where a function only tidies up while it reads, it asks
+    /// this first, and leaves stale entries to their owner.
+    ///
+    /// Cost: local.
+    pub fn may_write<F: Family<Partition = P>>(&self, _key: &Key<F>) -> bool {
+        self.rights.is_none_or(|rights| rights.covers(F::DECLARATION))
+    }
+
     fn key<F: Family<Partition = P>>(&self, key: &Key<F>) -> RawKey {
         rendered(self.layout, self.partition, key)
     }
@@ -154,10 +169,24 @@ impl<P: Partition> ReadTx<'_, P> {
 }
 
 impl<P: Partition> Tx<'_, P> {
+    /// Refuses a write of whole keys of a family that this transaction may not write. Every operation that buffers
+    /// an effect begins with it, or with [`check_write`](Tx::check_write).
+    #[inline]
+    fn check_family<F: Family<Partition = P>>(&self) -> Result<()> {
+        self.rights.map_or(Ok(()), |rights| rights.check(F::DECLARATION))
+    }
+
+    /// The same for a write, which may be one of granted fields.
+    #[inline]
+    fn check_write(&self, family: &'static Declaration, write: &Write) -> Result<()> {
+        self.rights.map_or(Ok(()), |rights| rights.check_write(family, write))
+    }
+
     /// Removes the key.
     ///
     /// Cost: local; sent with the commit. After an append to the same log two reads, made together.
     pub fn del<F: Family<Partition = P>>(&mut self, key: &Key<F>) -> Result<()> {
+        self.check_family::<F>()?;
         let raw = self.key(key);
         self.raw.write(raw, Write::Del).map_err(decode::with_family::<F>)
     }
@@ -169,6 +198,7 @@ impl<P: Partition> Tx<'_, P> {
         &mut self,
         key: &Key<F>,
     ) -> Result<()> {
+        self.check_family::<F>()?;
         let raw = self.key(key);
         refresh(&mut self.raw, raw, F::DECLARATION.ttl)
     }
@@ -181,12 +211,14 @@ impl<P: Partition> Tx<'_, P> {
         key: &Key<F>,
         at_ms: i64,
     ) -> Result<()> {
+        self.check_family::<F>()?;
         let raw = self.key(key);
         self.raw.write(raw, Write::ExpireAt(at_ms))
     }
 
     /// Writes to a key and sets its deadline as the family declares.
     fn write<F: Family<Partition = P>>(&mut self, key: &Key<F>, write: Write) -> Result<()> {
+        self.check_write(F::DECLARATION, &write)?;
         let raw = self.key(key);
         write_declared(&mut self.read.raw, self.read.families, raw, write, WrittenFamily::of::<F>())
     }
@@ -216,6 +248,7 @@ impl<P: Partition> Tx<'_, P> {
         F::Ttl: TtlPolicy,
         C: Codec,
     {
+        self.check_family::<F>()?;
         let (channel, payload) = (self.key(channel), encoded::<F, C>(message)?);
         self.raw.publish(channel, payload)
     }
@@ -267,10 +300,23 @@ impl<P: Partition> ReadTx<'_, P> {
 }
 
 impl<P: Partition> Tx<'_, P> {
-    /// A write of a raw key, for tools and tests. No TTL policy is applied.
+    /// A write of a raw key, for tools and tests. No TTL policy is applied. A scope that acts as a service refuses
+    /// it, see [`Tx::raw_write_of`].
     ///
     /// Cost: local; sent with the commit. [`Write::LSet`] reads its position.
     pub fn raw_write(&mut self, key: RawKey, write: Write) -> Result<()> {
+        if let Some(rights) = self.rights {
+            return Err(rights.refuse_raw_key());
+        }
+        self.raw.write(key, write)
+    }
+
+    /// A write of a raw key of a family, for primitives: of members as bytes, or of a key by its name. The caller
+    /// answers for the name ([`ReadTx::owns`] tells). No TTL policy is applied.
+    ///
+    /// Cost: local; sent with the commit. [`Write::LSet`] reads its position.
+    pub fn raw_write_of(&mut self, family: &'static Declaration, key: RawKey, write: Write) -> Result<()> {
+        self.check_write(family, &write)?;
         self.raw.write(key, write)
     }
 }

@@ -109,7 +109,8 @@ where
         if limit == 0 { Ok(Vec::new()) } else { Ok(self.first(tx, limit)?.due) }
     }
 
-    /// The first `count` entries. Those that cannot be decoded are dropped when they are due.
+    /// The first `count` entries. Those that cannot be decoded are dropped when they are due, where the transaction may
+    /// write the queue.
     fn first(&self, tx: &mut Tx<'_, P>, count: usize) -> Result<FirstEntries<C::Value>> {
         let (now, mut due) = (tx.now(), Vec::new());
         let first = tx.zrange_lossy(&self.key, first_ranks(count), false)?;
@@ -122,7 +123,8 @@ where
             }
             match what {
                 Member::Known(what) => due.push((what, at)),
-                Member::External(bytes) => tx.zrem_raw(&self.key, bytes)?,
+                Member::External(bytes) if tx.may_write(&self.key) => tx.zrem_raw(&self.key, bytes)?,
+                Member::External(_) => {}
             }
         }
         Ok(FirstEntries { due, next })

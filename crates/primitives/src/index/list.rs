@@ -30,7 +30,8 @@ pub(super) enum StaleEntry<M> {
     Invalid(Bytes),
 }
 
-/// Reads an index and removes its stale entries. For the owner of the index.
+/// Reads an index and removes its stale entries. A scope that acts as another service than the owner of the index
+/// leaves them in it.
 pub async fn list<X: Indexed>(
     scope: &Scope<X::Partition>,
     index: &Key<X::Index>,
@@ -47,8 +48,7 @@ pub struct IndexPage<V> {
     pub next: Option<MemberCursor>,
 }
 
-/// Reads about `count` entries of an index of any size and removes the stale ones. For the owner of the
-/// index.
+/// Reads about `count` entries of an index of any size and removes the stale ones, as [`list`] does.
 pub async fn page<X: Indexed>(
     scope: &Scope<X::Partition>,
     index: &Key<X::Index>,
@@ -92,12 +92,15 @@ async fn read_entries<X: Indexed>(
     Ok((listing, stale))
 }
 
-/// Removes the stale entries that were found.
+/// Removes the stale entries that were found, if the scope may write the index.
 async fn prune_all<X: Indexed>(
     scope: &Scope<X::Partition>,
     index: &Key<X::Index>,
     (mut listing, stale): (Listing<X::Value>, Vec<StaleEntry<X::Member>>),
 ) -> Result<Listing<X::Value>> {
+    if !scope.may_write(index) {
+        return Ok(listing);
+    }
     match prune::<X>(scope, index, stale).await {
         Ok(pruned) => listing.pruned = pruned,
         // The result is right without pruning, and the next reader finds the same stale entries.

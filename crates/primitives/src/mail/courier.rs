@@ -234,7 +234,7 @@ fn remove_members<M: Mail>(tx: &mut Tx<'_, M::From>, members: &[Bytes]) -> Resul
     let mut state = tx.get(&M::state())?.unwrap_or_default();
     state.waiting = (letters as u64).saturating_sub(present.len() as u64);
     tx.put(&M::state(), &state)?;
-    tx.raw_write(outbox, Write::ZRem(present))
+    tx.raw_write_of(M::Outbox::DECLARATION, outbox, Write::ZRem(present))
 }
 
 /// Hands one letter over. An error says that it must wait.

@@ -129,6 +129,7 @@ impl<P: Partition> Tx<'_, P> {
         C: Codec,
         B: LogBound,
     {
+        self.check_family::<F>()?;
         let raw = self.key(log);
         if self.raw.is_dirty(&raw) {
             // What it will find there depends on the body's own writes.
@@ -192,6 +193,7 @@ impl<P: Partition> Tx<'_, P> {
         C: Codec,
         B: LogBound,
     {
+        self.check_family::<F>()?;
         let entry = self.marked_entry::<F, C>(event)?;
         raw::check_log_entry(entry.len(), B::KEEP.entries_max())?;
         let raw = self.key(log);
@@ -243,6 +245,7 @@ impl<P: Partition> Tx<'_, P> {
         C: Codec,
         B: LogBound,
     {
+        self.check_family::<F>()?;
         let (raw, through) = (self.key(log), through.into());
         self.raw.number_appended(&raw).map_err(with_family::<F>)?;
         match trimmed_to(&mut self.raw, &raw, through).map_err(with_family::<F>)? {

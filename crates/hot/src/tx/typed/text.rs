@@ -111,6 +111,7 @@ impl<P: Partition> Tx<'_, P> {
     }
 
     fn set<F: Family<Partition = P>>(&mut self, key: &Key<F>, value: Bytes, expiry: Expiry) -> Result<()> {
+        self.check_family::<F>()?;
         let raw = self.key(key);
         self.raw.write(raw, Write::Set(value, expiry))
     }
