@@ -63,9 +63,9 @@ table! {
 }
 
 table! {
-    /// Where players were seen.
+    /// Where players were.
     #[derive(Clone, Debug, PartialEq)]
-    pub struct SeenOn = "seen" {
+    pub struct VisitOn = "visits" {
         /// The player.
         pub player_id: i64,
         /// When.
@@ -76,7 +76,7 @@ table! {
     partition: (player_id),
     clustering: (),
     ttl: persistent,
-    lookups: (by_device(device) index "idx_seen_device"),
+    lookups: (by_device(device) index "idx_visits_device"),
     writes: rows,
     owner: "accounts",
 }
@@ -84,7 +84,7 @@ table! {
 table! {
     /// The same without the device.
     #[derive(Clone, Debug, PartialEq)]
-    pub struct Seen = "seen" {
+    pub struct Visit = "visits" {
         /// The player.
         pub player_id: i64,
         /// When.
@@ -220,18 +220,18 @@ async fn the_document_layout_answers_the_statements_of_the_document() {
 async fn a_deprecated_column_stays_until_it_may_be_removed() {
     let Some(cassandra) = shared_cassandra() else { return };
     let url = keyspace(cassandra, "deprecating").await;
-    let (former, present) = (HistorySchema::new().table::<SeenOn>(), HistorySchema::new().table::<Seen>());
+    let (former, present) = (HistorySchema::new().table::<VisitOn>(), HistorySchema::new().table::<Visit>());
     let old = History::new(Arc::new(CqlStore::connect(&url, former, options()).await.unwrap()));
-    let seen = |player_id, at| Seen { player_id, at: Timestamp(at) };
-    old.upsert(SeenOn { player_id: 1, at: Timestamp(NOW), device: "pad".into() }).await.unwrap();
+    let visit = |player_id, at| Visit { player_id, at: Timestamp(at) };
+    old.upsert(VisitOn { player_id: 1, at: Timestamp(NOW), device: "pad".into() }).await.unwrap();
 
     let store = CqlStore::connect(&url, present.clone(), CqlOptions::default()).await;
     let new = History::new(Arc::new(store.expect("a column that is still there is no difference")));
-    new.upsert(seen(1, NOW + 1)).await.unwrap();
-    new.upsert(seen(2, NOW)).await.unwrap();
+    new.upsert(visit(1, NOW + 1)).await.unwrap();
+    new.upsert(visit(2, NOW)).await.unwrap();
     let session = cassandra::session(cassandra).await;
     let devices = async || {
-        let statement = "SELECT player_id, device FROM deprecating.seen";
+        let statement = "SELECT player_id, device FROM deprecating.visits";
         let rows = session.query_unpaged(statement, ()).await.ok()?.into_rows_result().unwrap();
         let mut rows: Vec<_> = rows.rows::<(i64, Option<String>)>().unwrap().map(Result::unwrap).collect();
         rows.sort();
@@ -243,7 +243,7 @@ async fn a_deprecated_column_stays_until_it_may_be_removed() {
     let found = live.diff(&present).await.unwrap();
     assert_eq!(
         found[0].to_string(),
-        "table seen: column device is deprecated since 2024-01-01 (schema apply --drop removes it from 2024-01-31 on)"
+        "table visits: column device is deprecated since 2024-01-01 (schema apply --drop removes it from 2024-01-31 on)"
     );
     assert!(found.len() == 1 && found[0].is_deprecation(), "{found:?}");
     assert_eq!(live.apply(&present).await.unwrap(), []);
@@ -253,5 +253,5 @@ async fn a_deprecated_column_stays_until_it_may_be_removed() {
     let removed = live.drop_deprecated(&present, "2024-01-31".parse().unwrap()).await.unwrap();
     assert_eq!(removed, (found, vec![]));
     assert_eq!((live.diff(&present).await.unwrap(), devices().await), (vec![], None));
-    assert_eq!(new.get(Seen::key(1)).await.unwrap(), Some(seen(1, NOW + 1)));
+    assert_eq!(new.get(Visit::key(1)).await.unwrap(), Some(visit(1, NOW + 1)));
 }

@@ -228,6 +228,7 @@ async fn a_folder_of_a_newer_format_is_refused_and_one_without_a_format_is_the_f
     let history = History::new(Arc::new(open().unwrap()));
     history.insert(event(1, 0, 1)).await.unwrap();
     history.close().await.unwrap();
+    drop(history);
     let first = std::fs::read_to_string(&path).unwrap();
     assert!(first.starts_with("emberkeep history 1 "), "{first}");
 
@@ -235,6 +236,7 @@ async fn a_folder_of_a_newer_format_is_refused_and_one_without_a_format_is_the_f
     let history = History::new(Arc::new(open().unwrap()));
     assert!(history.get(event(1, 0, 1).row_key()).await.unwrap().is_some());
     history.close().await.unwrap();
+    drop(history);
     assert_eq!(std::fs::read_to_string(&path).unwrap(), first, "it is written");
 
     let text = "emberkeep history 70";

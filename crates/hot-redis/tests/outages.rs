@@ -60,9 +60,8 @@ async fn fill(deployment: &Deployment) {
     let mut client = server.client();
     assert!(client.call(&["DEBUG", "POPULATE", "10000", &format!("{{{}}}", tag.0), "50"]).is_ok());
     client.call(&["BGREWRITEAOF"]);
-    let is_written = |info: &str| {
-        info.contains("aof_rewrite_in_progress:0") && info.contains("aof_rewrite_scheduled:0")
-    };
+    let is_written =
+        |info: &str| info.contains("aof_rewrite_in_progress:0") && info.contains("aof_rewrite_scheduled:0");
     while !is_written(&client.call(&["INFO", "persistence"]).text()) {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }

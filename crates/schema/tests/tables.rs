@@ -209,8 +209,8 @@ fn totals_have_a_table_by_source() {
 }
 
 table! {
-    /// Where players were seen.
-    pub struct Seen = "seen" {
+    /// Where players were.
+    pub struct Visit = "visits" {
         /// The player.
         pub player_id: i64,
     }
@@ -224,7 +224,7 @@ table! {
 
 #[test]
 fn deprecated_columns_are_declared_and_are_not_part_of_the_row() {
-    let [device, score] = Seen::DECLARATION.deprecated else { panic!("two are declared") };
+    let [device, score] = Visit::DECLARATION.deprecated else { panic!("two are declared") };
     assert_eq!(
         (device.name, device.kind.to_string(), device.since.to_string()),
         ("device", "text".into(), "2026-01-31".into())
@@ -234,8 +234,8 @@ fn deprecated_columns_are_declared_and_are_not_part_of_the_row() {
         ("2026-03-02".into(), "double".into())
     );
     assert_eq!(score.removable_from(), Day::MAX);
-    assert_eq!(Seen { player_id: 7 }.into_values(), [Some(Value::BigInt(7))]);
+    assert_eq!(Visit { player_id: 7 }.into_values(), [Some(Value::BigInt(7))]);
     for layout in [CqlLayout::Document, CqlLayout::Scaled] {
-        assert!(!Seen::DECLARATION.to_cql(layout).contains("device"), "a new keyspace does not get them");
+        assert!(!Visit::DECLARATION.to_cql(layout).contains("device"), "a new keyspace does not get them");
     }
 }

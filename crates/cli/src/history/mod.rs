@@ -103,13 +103,13 @@ impl Stores {
                 "no history is named; give --history file:DIR or --history cql://host/keyspace, as to serve"
             )
         };
+        let spool = spool.folder(&url, &self.hot)?;
         let busy = |is_in_process: bool, error: anyhow::Error| match is_in_process {
             true if format!("{error:#}").contains("in use by") => error.context(ONE_PROCESS),
             _ => error,
         };
         let store = open_store(&self.hot).await.map_err(|error| busy(self.hot.is_in_process(), error))?;
         let is_in_process = url.is_in_process();
-        let spool = spool.folder(&url, &self.hot)?;
         let history = url.open(emberkeep::games::history_schema()).await;
         let history = history
             .map_err(|error| busy(is_in_process, anyhow::Error::new(error).context("cannot open history")))?;

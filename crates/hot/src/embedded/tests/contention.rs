@@ -176,7 +176,7 @@ fn appending_to_shared_logs_makes_no_transaction_run_again() {
     let (engine, _) = by_hand();
     let line = |log: usize, expiry: LogExpiry| LogAppend {
         log: key(format!("log:{log}")),
-        entry: bytes("e"),
+        entry: bytes("00000000:e"),
         entries_max: 100,
         overflow: Overflow::DropOldest,
         expiry,
@@ -204,7 +204,10 @@ fn appending_to_shared_logs_makes_no_transaction_run_again() {
     assert_eq!(engine.stats().unwrap().conflicts, 0);
     for log in ["log:0", "log:1"] {
         assert_eq!(read(&engine, log, Read::LLen), Reply::Int(100));
-        assert_eq!(read(&engine, log, LAST), Reply::List(vec![Bytes::from(format!("{}:e", 2 * EACH))]));
+        assert_eq!(
+            read(&engine, log, LAST),
+            Reply::List(vec![Bytes::from(format!("{}:00000000:e", 2 * EACH))])
+        );
     }
 }
 

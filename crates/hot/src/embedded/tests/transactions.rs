@@ -98,7 +98,8 @@ fn long_lists_are_checked_like_short_ones() {
 }
 
 fn line(entry: &str, entries_max: usize, overflow: Overflow) -> LogAppend {
-    LogAppend { log: key("log:test"), entry: bytes(entry), entries_max, overflow, expiry: LogExpiry::Keep }
+    let entry = crate::tx::log::marked(0, entry.as_bytes());
+    LogAppend { log: key("log:test"), entry, entries_max, overflow, expiry: LogExpiry::Keep }
 }
 
 fn append(engine: &Embedded, entries: &[&str], entries_max: usize, overflow: Overflow) -> Result<()> {
@@ -106,9 +107,11 @@ fn append(engine: &Embedded, entries: &[&str], entries_max: usize, overflow: Ove
     transaction(engine, move |tx| lines.iter().try_for_each(|line| tx.append(line.clone())))
 }
 
-fn log_lines(engine: &Embedded, name: &str) -> Vec<Bytes> {
+/// Elements of a log without their marks.
+fn log_lines(engine: &Embedded, name: &str) -> Vec<String> {
+    let unmarked = |line: &Bytes| String::from_utf8_lossy(line).replace(":00000000:", ":");
     match read(engine, name, Read::LRange(0, 999)) {
-        Reply::List(lines) => lines,
+        Reply::List(lines) => lines.iter().map(unmarked).collect(),
         other => panic!("{other:?}"),
     }
 }
