@@ -25,14 +25,15 @@
 --   type     key, expected type, least and greatest number or '' twice, field of the number or 0 = the string
 --   log      list (with a lease key), bound, LOG_… flags, deadline or '', entry
 --   deletion key
---   write    key, command, number of arguments, arguments; PEXPIREAT with more than two settles a postponed deadline
+--   write    key, command, number of arguments, arguments; PEXPIREAT with more than two settles a postponed deadline,
+--            SET with four has a condition: value, number after its last comma, option or '', deadline or ''
 --   message  channel, payload
 --   woken    log that the writes append to: its followers get a message, as those of appended logs do
 -- fetches: number, then key and shape of each
 --
 -- Answer: { time in µs or 0, status, group answers, fetched replies }
 --   status  a STATUS_… number, or { PARTIAL, group, message }: failed after the first write
---   group   COMMITTED, LEASED to another process, NOT_BEGUN because a group before it failed; { STALE, replies };
+--   group   COMMITTED, { COMMITTED, conditional SETs that were not made }, LEASED to another process, NOT_BEGUN because a group before it failed; { STALE, replies };
 --           { WRONG_TYPE, number of the type, type found }; { LOG_FULL, number of the log entry };
 --           { LOG_CORRUPT, number of the log entry } the last element of the log is not an entry; { NOT_BEGUN, command } our user may not run the command
 --   reply   nil, integer, string, array of strings; { WRONG_TYPE, type }; { TOO_MANY, n }; { ERROR, message }
@@ -288,6 +289,7 @@ local function forbidden(q, logs, deletions, writes, messages)
   for _ = 1, writes do
     local name = A[N[q + 1]]
     if not may(name, K[N[q]]) then return name end
+    if name == 'SET' and N[q + 2] == 4 and not may('GET', K[N[q]]) then return 'GET' end
     if name == 'PEXPIREAT' and N[q + 2] > 2 and not may('PEXPIRETIME', K[N[q]]) then return 'PEXPIRETIME' end
     q = q + LENGTH_WRITE + N[q + 2]
   end
@@ -409,9 +411,34 @@ local function settle(key, words)
   end
 end
 
--- Pass 2 of one group: its writes. Returns the position of its messages, or nil and an error if a write
--- failed. Nothing here ends the script by an error: the caller would conclude that nothing was written.
+-- The integer after the last comma of a string, or nil.
+local function number_after_comma(text)
+  local number = string.match(text, ',(%-?[1-9]%d*)$') or string.match(text, '^%-?[1-9]%d*$')
+    or string.match(text, ',(0)$') or string.match(text, '^0$')
+  if number and #number > 18 and (less(number, LEAST) or less(GREATEST, number)) then return nil end
+  return number
+end
+
+-- Sets a string whose number is greater than that of the stored one; a value without a number is replaced, of any type.
+-- Returns false if it is not greater, otherwise what the server answered.
+local function set_if_greater(key, value, number, option, deadline)
+  local stored = try('GET', key)
+  if type(stored) == 'string' then
+    local found = number_after_comma(stored)
+    if found and not less(found, number) then return false end
+  elseif stored and string.sub(stored.err, 1, 9) ~= 'WRONGTYPE' then
+    return stored
+  end
+  if option == '' then return try('SET', key, value) end
+  if deadline == '' then return try('SET', key, value, option) end
+  return try('SET', key, value, option, deadline)
+end
+
+-- Pass 2 of one group: its writes. Returns the position of its messages and how many conditional writes were not made,
+-- or nil and an error if a write failed. Nothing here ends the script by an error: the caller would conclude that
+-- nothing was written.
 local function write(p, q)
+  local not_greater = 0
   q = q + LENGTH_LOG * N[p + GROUP_LOG_ENTRIES]
   local deletions = N[p + GROUP_DELETIONS]
   for first = 0, deletions - 1, CHUNK do
@@ -423,6 +450,9 @@ local function write(p, q)
     local key, name, args, done = K[N[q]], A[N[q + 1]], N[q + 2], nil
     if args == 1 then done = try(name, key, A[N[q + 3]])
     elseif args == 2 then done = try(name, key, A[N[q + 3]], A[N[q + 4]])
+    elseif args == 4 and name == 'SET' then
+      done = set_if_greater(key, A[N[q + 3]], A[N[q + 4]], A[N[q + 5]], A[N[q + 6]])
+      if not done then not_greater = not_greater + 1 end
     else
       local words = {}
       for i = 1, args do words[i] = A[N[q + 2 + i]] end
@@ -431,7 +461,7 @@ local function write(p, q)
     if type(done) == 'table' and done.err then return nil, done.err end
     q = q + LENGTH_WRITE + args
   end
-  return q
+  return q, not_greater
 end
 
 -- Entries of all groups, by log, and the numbers of the logs' keys in the order of their first entry.
@@ -515,15 +545,26 @@ if any and sequence ~= '' then
 end
 
 local trouble
+-- Conditional writes that were not made, by group, once there is one.
+local kept
 for g = 1, groups do
   local group = passed[g]
   if group and trouble then
     passed[g], answers[g] = nil, ANSWER_NOT_BEGUN
   elseif group then
-    local messages, failed = write(group[1], group[2])
+    local messages, more = write(group[1], group[2])
     group[4] = messages
-    if failed then trouble, passed[g] = { STATUS_PARTIAL, g, failed }, nil end
+    if not messages then
+      trouble, passed[g] = { STATUS_PARTIAL, g, more }, nil
+    elseif more > 0 then
+      kept = kept or {}
+      answers[g], kept[g] = { ANSWER_COMMITTED, more }, more
+    end
   end
+end
+if kept then
+  for g = 1, groups do kept[g] = kept[g] or 0 end
+  try('SET', K[#K], sequence .. ':' .. table.concat(bits) .. ':' .. table.concat(kept, ','), 'PX', A[ARG_RECEIPT_MS])
 end
 for g = 1, groups do
   local group = passed[g]

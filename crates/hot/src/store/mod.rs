@@ -4,9 +4,11 @@ mod follow;
 mod hash_pages;
 mod log;
 mod partition_scan;
+mod put_if_greater;
 mod reads;
 mod set_pages;
 mod transact;
+mod visit;
 
 pub use crate::tx::log::{LogEntry, LogPage, LogPosition, not_an_entry, numbered};
 pub use crate::tx::member::Member;

@@ -11,7 +11,7 @@ use crate::tx::operation::Operation;
 use crate::tx::{ClosureTransaction, ReadTx, Run, Transaction, Tx};
 use emberkeep_schema::Partition;
 use std::cell::Cell;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
@@ -125,6 +125,24 @@ where
             None => transaction.as_mut(),
         };
         Poll::Ready(finished.expect("an engine gives back the transaction it was given").take_result())
+    }
+}
+
+/// Runs a transaction that is not a closure, and returns it after its commit.
+pub(super) async fn run_transaction<X: Transaction + 'static>(
+    caller: &Caller,
+    mut transaction: X,
+) -> Result<X> {
+    let mut call = Call::new(caller);
+    match call.run_local(&mut transaction) {
+        Ran::Finished(result) => result.map(|()| transaction),
+        Ran::Waits => poll_fn(|cx| call.poll(cx)).await.map(|_| transaction),
+        Ran::Not => {
+            call.send(Box::new(transaction));
+            let remote = poll_fn(|cx| call.poll(cx)).await?.map(|remote| remote.into_any().downcast());
+            let own = remote.and_then(|remote: Result<Box<X>, _>| remote.ok());
+            Ok(*own.expect("an engine gives back the transaction it was given"))
+        }
     }
 }
 

@@ -33,6 +33,7 @@ pub use overlay::{in_lex, in_scores, resolve as resolve_range};
 pub use raw::{RawTx, read_through};
 pub use source::ReadSource;
 pub use transaction::{Event, Transaction, check_outside, run_once};
+pub(crate) use typed::set_declared;
 
 use crate::command::*;
 use crate::error::Result;
