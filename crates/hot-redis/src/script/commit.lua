@@ -419,13 +419,36 @@ local function number_after_comma(text)
   return number
 end
 
--- Sets a string whose number is greater than that of the stored one; a value without a number is replaced, of any type.
--- Returns false if it is not greater, otherwise what the server answered.
-local function set_if_greater(key, value, number, option, deadline)
-  local stored = try('GET', key)
+-- What is stored at the keys of a group's conditional SETs that begin at position q, where they are the first write of
+-- their key: by position, nil where that is not known.
+local function stored_before(q, writes)
+  local keys, places, last = {}, {}, nil
+  for _ = 1, writes do
+    if N[q + 2] == 4 and N[q] ~= last and A[N[q + 1]] == 'SET' then keys[#keys + 1], places[#places + 1] = K[N[q]], q end
+    last, q = N[q], q + LENGTH_WRITE + N[q + 2]
+  end
+  local stored = {}
+  -- One is as fast by GET.
+  for first = 1, #keys > 1 and #keys or 0, CHUNK do
+    local found = try('MGET', unpack(keys, first, math.min(first + CHUNK - 1, #keys)))
+    -- Our user may GET but not MGET.
+    if found.err then return {} end
+    for i = 1, #found do stored[places[first + i - 1]] = found[i] end
+  end
+  return stored
+end
+
+-- Sets a string whose number is greater than that of the stored one, which is read if it is nil; a value without a
+-- number is replaced, of any type. Returns false if it is not greater, otherwise what the server answered.
+local function set_if_greater(key, stored, value, number, option, deadline)
+  if stored == nil then stored = try('GET', key) end
   if type(stored) == 'string' then
     local found = number_after_comma(stored)
-    if found and not less(found, number) then return false end
+    if found then
+      -- Doubles that differ have the order of their texts; equal ones may be rounded.
+      local old, new = num(found), num(number)
+      if old > new or (old == new and not less(found, number)) then return false end
+    end
   elseif stored and string.sub(stored.err, 1, 9) ~= 'WRONGTYPE' then
     return stored
   end
@@ -446,12 +469,14 @@ local function write(p, q)
     if type(done) == 'table' then return nil, done.err end
   end
   q = q + deletions
-  for _ = 1, N[p + GROUP_WRITES] do
+  local stored
+  for left = N[p + GROUP_WRITES], 1, -1 do
     local key, name, args, done = K[N[q]], A[N[q + 1]], N[q + 2], nil
     if args == 1 then done = try(name, key, A[N[q + 3]])
     elseif args == 2 then done = try(name, key, A[N[q + 3]], A[N[q + 4]])
     elseif args == 4 and name == 'SET' then
-      done = set_if_greater(key, A[N[q + 3]], A[N[q + 4]], A[N[q + 5]], A[N[q + 6]])
+      stored = stored or stored_before(q, left)
+      done = set_if_greater(key, stored[q], A[N[q + 3]], A[N[q + 4]], A[N[q + 5]], A[N[q + 6]])
       if not done then not_greater = not_greater + 1 end
     else
       local words = {}

@@ -27,7 +27,7 @@ use crate::tx::encode::{built_name, rendered};
 use crate::tx::operation::{Operation, all_stats};
 use bytes::Bytes;
 use emberkeep_schema::{
-    Automatic, Channel, Codec, Family, Given, Key, KeyLayout, Partition, Piece, Set, Text,
+    Automatic, Channel, Codec, Family, Given, Key, KeyLayout, Partition, Piece, Set, Text, Topology,
 };
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -57,6 +57,7 @@ impl Store {
             deadline: TRANSACTION_DEADLINE_DEFAULT,
             prefetched: Vec::new(),
             operation: None,
+            group: None,
         };
         Scope { partition, caller }
     }
@@ -164,7 +165,7 @@ fn glob_of<F: Family>(layout: &KeyLayout, partition: Option<&[u8]>) -> Vec<u8> {
         None => out.push(b'*'),
     };
     push_escaped(&mut out, layout.prefix().as_bytes());
-    if layout.topology() == emberkeep_schema::Topology::Cluster {
+    if layout.topology() == Topology::Cluster {
         out.push(b'{');
         push_partition(&mut out);
         out.push(b'}');
@@ -204,6 +205,8 @@ struct Caller {
     deadline: Duration,
     prefetched: Vec<(RawKey, Read)>,
     operation: Option<&'static Operation>,
+    /// What its transactions share commits by; `None` = the partition.
+    group: Option<&'static str>,
 }
 
 impl<P: Partition> Scope<P> {
@@ -231,6 +234,15 @@ impl<P: Partition> Scope<P> {
     /// [`OPERATION_NAMES_MAX`](crate::limits::OPERATION_NAMES_MAX) are counted each on its own.
     pub fn named(mut self, name: &'static str) -> Self {
         self.caller.operation = Some(Operation::named(name));
+        self
+    }
+
+    /// The same scope. On one server, where partitions have no place of their own, its transactions share commits with those
+    /// of every scope of this group, whatever their partition; on a Cluster nothing changes. For many small partitions
+    /// with a transaction each, such as rate limits of players: without it no two of them ever share a call. They wait for
+    /// each other as those of one partition do, so large or slow transactions do not belong into a group.
+    pub fn sharing_commits(mut self, group: &'static str) -> Self {
+        self.caller.group = Some(group).filter(|_| self.caller.store.layout.topology() == Topology::Single);
         self
     }
 

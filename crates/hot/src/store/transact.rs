@@ -221,7 +221,7 @@ impl<'s> Call<'s> {
         let engine = &caller.store.engine;
         self.started = caller.operation.map(|_| Instant::now());
         self.state = State::Sent(engine.run(TransactionRequest {
-            partition: caller.text.clone(),
+            partition: caller.group.map_or_else(|| caller.text.clone(), |group| group.into()),
             prefetched: caller.prefetched.clone(),
             transaction,
             deadline: caller.deadline,
