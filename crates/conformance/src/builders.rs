@@ -33,6 +33,11 @@ pub fn set_keep(text: &str) -> Write {
     Write::Set(b(text), Expiry::Keep)
 }
 
+/// A string that is set if it is greater.
+pub fn set_if_greater(text: &str, expiry: Expiry) -> Write {
+    Write::SetIfGreater(b(text), expiry)
+}
+
 /// Sets fields of a hash.
 pub fn hset(pairs: &[(&str, &str)]) -> Write {
     Write::HSet(pairs.iter().map(|(field, value)| (b(field), b(value))).collect())

@@ -116,6 +116,12 @@ family! {
     }
 }
 family! {
+    /// Text with a time, of which the newest stays.
+    pub PLACE = "c:place:{world}:{id}" {
+        kind: Text<Utf8>, partition: World, parts: (id: u32), ttl: refresh(REFRESH_MS), owner: "suite"
+    }
+}
+family! {
     /// A hash that lives from its last write.
     pub SEEN_FIELDS = "c:seen-fields:{world}:{id}" {
         kind: Hash<Utf8, Number<i64>>, partition: World, parts: (id: u32), ttl: refresh(REFRESH_MS), owner: "suite"

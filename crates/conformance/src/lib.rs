@@ -40,6 +40,11 @@ cases! {
         fields, a_field_named_twice, absent_hash, an_empty_hash_vanishes, increments_of_fields,
         refused_increments_of_fields, increments_of_fields_at_once, several_fields_at_once, typed_hash,
     ],
+    set_if_greater: [
+        the_greater_number_stays, what_has_no_number_is_replaced, texts_without_a_number_are_refused,
+        deadlines_come_with_what_is_set, own_writes_are_compared, increments_of_what_is_greater, strings_that_were_not_set_are_counted,
+        many_strings_at_once, the_greatest_of_many_writers_stays, unread_strings_never_conflict,
+    ],
     set: [members, members_that_look_like_numbers, absent_set, an_empty_set_vanishes, typed_set],
     sorted_set: [
         members_and_scores, ranges_by_rank, ranges_by_score, ranges_by_bytes, scores_are_exact, minus_zero_is_zero, minus_zero_in_ranges,

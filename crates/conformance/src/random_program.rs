@@ -193,7 +193,11 @@ impl Generator {
             1 => Expiry::Never,
             _ => Expiry::At(self.deadline()),
         };
-        match self.rng.below(4) {
+        match self.rng.below(5) {
+            4 => {
+                let first = ["", "a,", "1,-2,", ","][self.rng.below(4)];
+                Write::SetIfGreater(b(&format!("{first}{}", self.rng.between(-50, 50))), expiry)
+            }
             0 => Write::Set(self.name(), expiry),
             1 => Write::Set(b(&self.rng.between(-50, 50).to_string()), expiry),
             _ => Write::IncrBy(self.rng.between(-9, 9)),

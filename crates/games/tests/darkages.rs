@@ -62,7 +62,7 @@ on_every_engine!(mod darkages = darkages_cases {
     an_older_position_never_replaces_a_newer_one,
     thousands_of_positions_are_set_at_once,
     positions_that_are_not_numbers_are_refused,
-    a_bulk_update_goes_on_at_positions_of_other_programs,
+    a_bulk_update_replaces_what_has_no_time,
     the_newer_position_of_session_and_player_counts,
     fights_are_in_history_once,
     a_hand_off_within_a_shard_is_one_transaction,

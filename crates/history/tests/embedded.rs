@@ -362,12 +362,8 @@ mod older {
 #[tokio::test(flavor = "multi_thread")]
 async fn rows_of_an_older_declaration_stay_readable() {
     let folder = Folder::new();
-    let old = older::Profile {
-        player_id: 1,
-        username: "ann".into(),
-        email: "ann@example.org".into(),
-        level: 3,
-    };
+    let old =
+        older::Profile { player_id: 1, username: "ann".into(), email: "ann@example.org".into(), level: 3 };
     let schema_of_old = || HistorySchema::new().table::<older::Profile>();
     let open_old =
         || History::new(Arc::new(Embedded::open(folder.path(), schema_of_old(), options()).unwrap()));

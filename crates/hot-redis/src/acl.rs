@@ -7,7 +7,7 @@
 
 use crate::limits::ACL_CHECK_VALID;
 use crate::script::{has_early_deadline, write_name};
-use emberkeep_hot::command::Effects;
+use emberkeep_hot::command::{Effects, Write};
 use std::time::Instant;
 
 /// Commands that passed a check lately.
@@ -56,5 +56,7 @@ fn commands(effects: &Effects) -> impl Iterator<Item = &'static str> {
     let log = (!effects.log.is_empty()).then_some(LOG);
     let mut of_keys = effects.writes.chunk_by(|(key, _), (next, _)| key == next);
     let settled = of_keys.any(has_early_deadline).then_some("PEXPIRETIME");
-    effects.writes.iter().map(|(_, write)| write_name(write)).chain(log).chain(settled)
+    let compares = |(_, write): &(_, Write)| matches!(write, Write::SetIfGreater(..));
+    let compared = effects.writes.iter().any(compares).then_some("GET");
+    effects.writes.iter().map(|(_, write)| write_name(write)).chain(log).chain(settled).chain(compared)
 }

@@ -169,3 +169,26 @@ async fn a_member_does_not_conflict_with_its_neighbours() {
     assert_eq!(taken.await, Ok(20));
     assert_eq!(server.client().call(&["EXISTS", "due:dues"]).int(), 0);
 }
+
+/// Transactions of many partitions share commits where their scopes are of one group, and not otherwise.
+#[tokio::test]
+async fn scopes_of_a_group_share_commits() {
+    let Some(server) = emberkeep_testkit::redis() else { return };
+    for (is_grouped, calls) in [(false, 50..=50), (true, 1..=10)] {
+        let store = store_on(&server.url()).await;
+        let scope = |n: i64| {
+            let scope = store.scope(arena(format!("group-{is_grouped}-{n}")));
+            if is_grouped { scope.sharing_commits("group") } else { scope }
+        };
+        let puts = (0..50).map(|n| {
+            let scope = scope(n);
+            async move { scope.put(&NEXT.key(), n).await }
+        });
+        assert!(futures_util::future::join_all(puts).await.iter().all(Result::is_ok));
+        let stats = store.stats().unwrap();
+        assert!(calls.contains(&stats.commit_calls), "{stats:?}");
+        for n in 0..50 {
+            assert_eq!(scope(n).get(&NEXT.key()).await, Ok(Some(n)), "each in its own partition");
+        }
+    }
+}

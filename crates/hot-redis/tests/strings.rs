@@ -5,7 +5,7 @@ mod fault_harness;
 use emberkeep_hot::command::RawKey;
 use emberkeep_hot::{Error, Scope};
 use emberkeep_schema::{Key, Number, Text, family};
-use emberkeep_testkit::{RedisServer, Resp, require};
+use emberkeep_testkit::{FaultProxy, RedisServer, Resp, require};
 use fault_harness::*;
 
 family! {
@@ -138,4 +138,39 @@ async fn users_who_may_not_use_transactions() {
             assert_eq!(page.map(|page| page.members.len()), Ok(2), "without {missing}");
         }
     }
+}
+
+/// The reply to the commit is lost: its receipt says how many strings were not greater. So does the reply, where it comes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_reply_still_tells_what_was_not_greater() {
+    let Some(server) = emberkeep_testkit::redis() else { return };
+    let proxy = FaultProxy::start(server.address()).expect("a port is free");
+    let store = store_on(&proxy.url()).await;
+    let scope = store.scope(arena("greater"));
+    let all = |least: i64| (0..10u32).map(move |n| (NUMBER.key(n), least + i64::from(n)));
+    assert_eq!(scope.put_each_if_greater(all(0)).await, Ok(0));
+    scope.put(&NUMBER.key(3), 50).await.expect("a plain write");
+    assert_eq!(scope.put_each_if_greater(all(1)).await, Ok(1), "with a reply");
+    proxy.only_requests_with("EVALSHA");
+    proxy.drop_replies(1);
+    scope.put(&NUMBER.key(4), 60).await.expect("a write whose receipt answers");
+    proxy.drop_replies(1);
+    assert_eq!(scope.put_each_if_greater(all(2)).await, Ok(2), "without one");
+    assert!(store.stats().unwrap().receipts_asked >= 2, "{:?}", store.stats().unwrap());
+    let found = read(&scope, 0..10).await.expect("a read");
+    let numbers: Vec<i64> = found.into_iter().flatten().collect();
+    assert_eq!(numbers, [2, 3, 4, 50, 60, 7, 8, 9, 10, 11]);
+}
+
+/// What is compared needs GET, and a user without it is refused before anything is written.
+#[tokio::test]
+async fn a_user_without_get_sets_nothing_that_is_greater() {
+    let Some(server) = emberkeep_testkit::redis() else { return };
+    let mut client = server.client();
+    client.call(&["ACL", "SETUSER", "blind", "on", ">p", "~*", "&*", "+@all", "-get"]);
+    let store = store_on(&server.url().replace("redis://", "redis://blind:p@")).await;
+    let scope = store.scope(arena("blind"));
+    let refused = scope.put_each_if_greater([(NUMBER.key(1), 7)]).await;
+    assert!(matches!(refused, Err(Error::Denied { .. })), "{refused:?}");
+    assert_eq!(client.call(&["EXISTS", "number:blind:1"]).int(), 0);
 }

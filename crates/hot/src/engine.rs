@@ -89,6 +89,45 @@ pub struct Stats {
     pub journal_pending_bytes: u64,
 }
 
+/// Keys of one call, in one piece of memory.
+#[derive(Debug, Clone, Default)]
+pub struct KeyList {
+    text: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl KeyList {
+    /// Adds the key that `write` appends to the bytes.
+    pub fn push(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        write(&mut self.text);
+        self.ends.push(self.text.len());
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The key at a place below [`KeyList::len`].
+    pub fn at(&self, place: usize) -> &[u8] {
+        let from = place.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.text[from..self.ends[place]]
+    }
+
+    /// All of them in their order.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.len()).map(|place| self.at(place))
+    }
+}
+
+/// Takes the string at the key of a place in a list; `None` = the key is absent.
+pub type VisitText<'a> = &'a mut dyn FnMut(usize, Result<Option<&[u8]>>);
+
 /// A backend that stores hot state.
 pub trait Engine: Send + Sync + 'static {
     /// The engine's name in messages, without credentials.
@@ -113,6 +152,26 @@ pub trait Engine: Send + Sync + 'static {
     /// is absent. `None` = use [`Engine::read_many`].
     fn get_local(&self, key: &[u8], out: &mut Vec<u8>) -> Option<Result<bool>> {
         let _ = (key, out);
+        None
+    }
+
+    /// Lends the strings at many keys, in any order and each at some moment after the call, if the engine can answer at
+    /// once: the position is waited for before anything is made of them. `visit` runs under locks and uses nothing of the
+    /// engine. `None` = use [`Engine::read_many`].
+    fn visit_local(&self, keys: &KeyList, visit: VisitText<'_>) -> Option<Result<Lsn>> {
+        let _ = (keys, visit);
+        None
+    }
+
+    /// Lends one page of the members of a set in the same way. `None` = use [`Engine::scan_members`].
+    fn visit_members_local(
+        &self,
+        key: &RawKey,
+        from: Option<MemberCursor>,
+        count: usize,
+        visit: &mut dyn FnMut(&[u8]),
+    ) -> Option<Result<(Option<MemberCursor>, Lsn)>> {
+        let _ = (key, from, count, visit);
         None
     }
 

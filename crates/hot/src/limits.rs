@@ -72,6 +72,12 @@ pub const LOG_RETRY_PAUSE_MAX: Duration = Duration::from_secs(2);
 /// Messages a subscriber may lag behind before the oldest are dropped and counted.
 pub const SUBSCRIBER_MESSAGES_MAX: usize = 1_024;
 
+/// Strings that one transaction of [`Scope::put_each_if_greater`](crate::Scope::put_each_if_greater) sets: a call of
+/// less than a millisecond.
+pub const CONDITIONAL_WRITES_MAX: usize = 250;
+/// Such transactions at a time.
+pub const CONDITIONAL_TRANSACTIONS_AT_ONCE: usize = 4;
+
 /// Shards of the embedded engine: those of logs come after those of all other keys.
 pub const SHARDS: usize = SHARDS_OF_STATE + SHARDS_OF_LOGS;
 /// Shards of keys that are not named like a log. A power of two.

@@ -2,7 +2,7 @@
 
 use emberkeep_games::darkages::archive::recorder::Recorder;
 use emberkeep_history::History;
-use emberkeep_history::outbox::{ConsumerStats, Consumers};
+use emberkeep_history::outbox::{Consumer, ConsumerStats, Consumers, FeedStats};
 use emberkeep_history::spool::SpoolConsumer;
 use std::sync::Arc;
 
@@ -39,6 +39,17 @@ impl HistoryTier {
         let mut stats = self.consumers.stats();
         stats.extend(self.spool.as_ref().map(|(_, consumer)| consumer.stats()));
         stats
+    }
+
+    /// Counters of what reads the logs beside the consumers, by log.
+    pub(crate) fn feed_stats(&self) -> Vec<(String, FeedStats)> {
+        let of = |consumer: &Consumer| -> Vec<_> {
+            consumer.readers().iter().map(|reader| (consumer.log().to_owned(), reader.stats())).collect()
+        };
+        let mut feeds: Vec<_> = self.consumers.iter().flat_map(of).collect();
+        let of_spool = self.spool.iter().flat_map(|(_, consumer)| consumer.readers());
+        feeds.extend(of_spool.map(|reader| ("spool".to_owned(), reader.stats())));
+        feeds
     }
 
     /// Entries that wait in all logs and in the spool, as far as this process knows.

@@ -40,7 +40,7 @@ const CHUNK: usize = 500;
 /// A server call that takes longer keeps others waiting.
 const SLOW_CALL_MICROS: u64 = 2_000;
 /// Before every key, also those of the peer.
-const PREFIX: &str = "ember:bench:darkages:";
+const PREFIX: &str = "bench:darkages:";
 /// Life of a position, in seconds.
 const POSITION_SECONDS: u64 = 120;
 

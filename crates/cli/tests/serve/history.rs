@@ -186,7 +186,11 @@ mod cluster {
         let begun = Instant::now();
         let spooled = |metrics: &str| -> f64 {
             let of_log = |line: &str| {
-                line.strip_prefix("emberkeep_history_spooled_entries{")?.rsplit(' ').next()?.parse::<f64>().ok()
+                line.strip_prefix("emberkeep_history_spooled_entries{")?
+                    .rsplit(' ')
+                    .next()?
+                    .parse::<f64>()
+                    .ok()
             };
             metrics.lines().filter_map(of_log).sum::<f64>()
         };

@@ -24,6 +24,7 @@ pub mod plain_reads;
 pub mod races;
 pub mod scans;
 pub mod set;
+pub mod set_if_greater;
 pub mod set_pages;
 pub mod sorted_set;
 pub mod text;

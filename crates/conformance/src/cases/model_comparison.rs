@@ -121,6 +121,9 @@ fn moved(events: &[Event], by: i64) -> Vec<Event> {
         Op::Write(key, Write::Set(text, Expiry::At(at))) => {
             Op::Write(*key, Write::Set(text.clone(), Expiry::At(at + by)))
         }
+        Op::Write(key, Write::SetIfGreater(text, Expiry::At(at))) => {
+            Op::Write(*key, Write::SetIfGreater(text.clone(), Expiry::At(at + by)))
+        }
         other => other.clone(),
     };
     let move_event = |event: &Event| match event {

@@ -10,7 +10,7 @@ mod reply;
 use crate::external::StoredValue;
 use bytes::Bytes;
 use emberkeep_hot::command::{Expiry, Kind, Read, Reply, Write};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A key's value and deadline.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,11 +74,24 @@ impl Model {
     /// without a SET or DEL between is refused, also where the first type would have ended empty.
     fn contradicts(&self, ops: &[Op]) -> Result<(), Refusal> {
         let mut used: BTreeMap<usize, Option<Kind>> = BTreeMap::new();
+        // Keys whose string is known only at the commit: they cannot be incremented.
+        let mut conditional = BTreeSet::new();
         for op in ops {
             let Op::Write(key, write) = op else { continue };
             match (write, write.kind()) {
-                (Write::Set(..), _) => drop(used.insert(*key, Some(Kind::Text))),
-                (Write::Del, _) => drop(used.insert(*key, None)),
+                (Write::Set(..), _) => {
+                    conditional.remove(key);
+                    used.insert(*key, Some(Kind::Text));
+                }
+                (Write::SetIfGreater(..), _) => {
+                    conditional.insert(*key);
+                    used.insert(*key, Some(Kind::Text));
+                }
+                (Write::Del, _) => {
+                    conditional.remove(key);
+                    used.insert(*key, None);
+                }
+                (Write::IncrBy(_), _) if conditional.contains(key) => return Err(Refusal),
                 (_, None) => {}
                 (_, Some(kind)) => {
                     let before = used.get(key).copied().flatten();
@@ -107,6 +120,17 @@ impl Model {
                     Expiry::At(at) => Some(*at),
                 };
                 Some(Entry { stored: StoredValue::Text(text.clone()), deadline })
+            }
+            Write::SetIfGreater(text, expiry) => {
+                let stored = match &before {
+                    Some(Entry { stored: StoredValue::Text(text), .. }) => last_number(text),
+                    _ => None,
+                };
+                let is_greater = stored < last_number(text);
+                if let Some(entry) = before {
+                    self.keys.insert(key, entry);
+                }
+                return if is_greater { self.write(key, &Write::Set(text.clone(), *expiry)) } else { Ok(()) };
             }
             Write::ExpireAt(at) => before.map(|entry| Entry { deadline: Some(*at), ..entry }),
             Write::ExpireAtIfNone(at) => {
@@ -139,6 +163,12 @@ fn part(start: i64, stop: i64, len: usize) -> std::ops::Range<usize> {
     let place = |at: i64| if at < 0 { at.saturating_add(len) } else { at };
     let (from, to) = (place(start).max(0), place(stop).min(len - 1));
     if from > to { 0..0 } else { from as usize..to as usize + 1 }
+}
+
+/// The canonical integer behind the last comma of a string.
+fn last_number(text: &Bytes) -> Option<i64> {
+    let from = text.iter().rposition(|byte| *byte == b',').map_or(0, |comma| comma + 1);
+    integer(&text.slice(from..))
 }
 
 /// The canonical integer in a string.

@@ -59,8 +59,6 @@ pub const EVENT_ID_BYTES_MAX: usize = 128;
 pub const MEMBERS_PER_READ: usize = 1_000;
 /// Members of a zone that one transaction checks or changes.
 pub const MEMBERS_PER_TRANSACTION: usize = 100;
-/// Positions that one read of a spatial query returns.
-pub const NEARBY_PER_READ: usize = 1_000;
 /// Longest payload of a message between zones, as JSON.
 pub const PAYLOAD_BYTES_MAX: usize = 16 * 1024;
 /// Zones of one subscription.
@@ -71,8 +69,8 @@ pub const CLOSED_PER_TRANSACTION: usize = 32;
 pub const EXPIRED_MAX: usize = 1_000;
 /// Sessions that were due of which one read finds out whether they have ended.
 pub const EXPIRED_PER_READ: usize = 250;
-/// Positions that one transaction writes.
-pub const POSITIONS_PER_TRANSACTION: usize = 250;
+/// Positions that one call reads at once.
+pub const POSITIONS_PER_READ: usize = 1_000;
 /// Entries of the directory that one call reads at once.
 pub const DIRECTORY_READS_AT_ONCE: usize = 64;
 /// Positions of one call.
@@ -98,4 +96,3 @@ const _: () = assert!(MEMBERS_PER_READ <= emberkeep_hot::limits::REPLY_ELEMENTS_
 const _: () = assert!(CONNECTIONS_PER_ENTITY_MAX < emberkeep_hot::limits::REPLY_ELEMENTS_MAX);
 const _: () = assert!(BOARD_ROWS_MAX <= emberkeep_hot::limits::REPLY_ELEMENTS_MAX);
 const _: () = assert!(BOARD_MOVES_PER_UPDATE < emberkeep_hot::limits::REPLY_ELEMENTS_MAX);
-const _: () = assert!(POSITIONS_PER_TRANSACTION < emberkeep_hot::limits::REPLY_ELEMENTS_MAX);

@@ -36,8 +36,8 @@ pub use schema::{
     ZONE_CHANNEL, ZONE_PLAYERS, ZONE_UNTIL, schema,
 };
 pub use service::{
-    Connection, ConnectionRequest, Damage, DamageRequest, DarkAges, Existing, Fighter, HandOff,
-    HandOffRequest, HandOffsSwept, Heartbeat, LoginRequest, Nearby, NearbyRequest, Positioned, RateCheck,
-    SessionChange, SessionsClosed,
+    Connection, ConnectionRequest, Damage, DamageRequest, DarkAges, Fighter, HandOff, HandOffRequest,
+    HandOffsSwept, Heartbeat, LoginPolicy, LoginRequest, Nearby, NearbyRequest, PositionsReport, RateCheck,
+    SessionChange, SessionSweep,
 };
 pub use shards::Shards;

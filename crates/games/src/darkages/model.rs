@@ -1,5 +1,6 @@
 //! What DarkAges stores in hot state.
 
+use emberkeep_hot::command::number_after_comma;
 use emberkeep_schema::{Array, Codec, ValueError, part, record};
 use std::net::IpAddr;
 use uuid::Uuid;
@@ -170,7 +171,8 @@ impl Codec for PositionText {
             let mut parts = std::str::from_utf8(bytes).ok()?.split(',');
             let mut number = || parts.next()?.parse().ok().filter(|number: &f64| number.is_finite());
             let (x, y, z) = (number()?, number()?, number()?);
-            let at = parts.next()?.parse().ok()?;
+            // The same times as those by which the store finds the newest.
+            let at = number_after_comma(parts.next()?.as_bytes())?;
             parts.next().is_none().then_some(Position { x, y, z, at })
         };
         parse().ok_or(ValueError::NotCanonical { expected: Self::TYPE, bytes: bytes.len() })
@@ -194,7 +196,18 @@ mod tests {
 
     #[test]
     fn what_is_not_a_position_is_refused() {
-        for text in ["", "1,2,3", "1,2,3,4,5", "NaN,0,0,1", "inf,0,0,1", "a,b,c,d", "1,2,3,4.5", "1, 2,3,4"] {
+        for text in [
+            "",
+            "1,2,3",
+            "1,2,3,4,5",
+            "NaN,0,0,1",
+            "inf,0,0,1",
+            "a,b,c,d",
+            "1,2,3,4.5",
+            "1, 2,3,4",
+            "1,2,3,+4",
+            "1,2,3,04",
+        ] {
             assert!(PositionText::decode(text.as_bytes()).is_err(), "{text}");
         }
     }

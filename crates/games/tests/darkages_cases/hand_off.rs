@@ -4,7 +4,7 @@ use super::City;
 use super::combat::hit;
 use emberkeep_games::darkages::events::AuditRecord;
 use emberkeep_games::darkages::{
-    ADMITTED, ARRIVAL, AUDIT_LOG, DIRECTORY, Entity, EntityId, Error, Existing, HandOff, HandOffsSwept,
+    ADMITTED, ARRIVAL, AUDIT_LOG, DIRECTORY, Entity, EntityId, Error, HandOff, HandOffsSwept, LoginPolicy,
     LoginRequest, PLAY, PLAYER_ZONE, POSITION, Play, SESSION, SessionChange, Shard, ZoneId,
 };
 use emberkeep_hot::Store;
@@ -124,7 +124,7 @@ pub async fn a_login_in_another_shard_ends_the_first_session(store: Store) {
     let city = City::of_shards(&store);
     let (entity, first) = city.login(1).await;
     let elsewhere = LoginRequest { zone: city.zone(21), ..city.request(1) };
-    let refused = LoginRequest { existing: Existing::Refuse, ..elsewhere.clone() };
+    let refused = LoginRequest { existing: LoginPolicy::Refuse, ..elsewhere.clone() };
     let since = first.login_time;
     assert_eq!(city.game.login(refused.clone()).await, Err(Error::AlreadyLoggedIn { entity, since }));
     let second = city.game.login(elsewhere).await.unwrap();
@@ -333,7 +333,7 @@ pub async fn of_64_logins_that_refuse_one_begins(store: Store) {
     let mut logins = JoinSet::new();
     for number in 0..64 {
         let (city, zone) = (city.clone(), city.zone(number % 3 * 10 + 1));
-        let request = LoginRequest { zone, existing: Existing::Refuse, ..city.request(1) };
+        let request = LoginRequest { zone, existing: LoginPolicy::Refuse, ..city.request(1) };
         logins.spawn(async move { city.game.login(request).await });
     }
     let mut begun = 0;
@@ -357,7 +357,7 @@ pub async fn a_login_that_refuses_waits_for_one_that_begins(store: Store) {
     let entry = store.scope(Entity(entity));
     let mut stored = entry.get(&DIRECTORY.key()).await.unwrap().unwrap();
     city.game.logout(entity).await.unwrap();
-    let refuse = LoginRequest { existing: Existing::Refuse, ..city.request(1) };
+    let refuse = LoginRequest { existing: LoginPolicy::Refuse, ..city.request(1) };
     (stored.home, stored.since_ms) = ("2".into(), store.now().await.unwrap());
     stored.number = stored.since_ms * 1_000 + 60_000_000;
     let (number, since) = (stored.number, stored.since_ms);

@@ -2,7 +2,7 @@
 
 use super::City;
 use emberkeep_games::darkages::{
-    EntityId, Error, LoginRequest, NearbyRequest, POSITION, Point, Position, Positioned, SESSION,
+    EntityId, Error, LoginRequest, NearbyRequest, POSITION, Point, Position, PositionsReport, SESSION,
 };
 use emberkeep_hot::command::Write;
 use emberkeep_hot::{self as hot, Store};
@@ -19,10 +19,10 @@ pub async fn an_older_position_never_replaces_a_newer_one(store: Store) {
     let both = vec![(entity, at(2.0, now)), (entity, at(1.0, now - 50)), (entity, at(3.0, now + 50))];
     assert_eq!(
         city.game.set_positions(both).await.unwrap(),
-        Positioned { written: 2, outdated: 1, refused: 0 }
+        PositionsReport { written: 2, outdated: 1, absent: 0 }
     );
     let late = city.game.set_positions(vec![(entity, at(9.0, now)), (entity, at(9.0, now + 50))]).await;
-    assert_eq!(late.unwrap(), Positioned { written: 0, outdated: 2, refused: 0 });
+    assert_eq!(late.unwrap(), PositionsReport { written: 0, outdated: 2, absent: 0 });
     let found = city.game.positions(&[entity, city.player(2)]).await.unwrap();
     assert_eq!(found, [Ok(Some(at(3.0, now + 50))), Ok(None)]);
 }
@@ -33,7 +33,7 @@ pub async fn thousands_of_positions_are_set_at_once(store: Store) {
     let entities: Vec<EntityId> = (0..900).map(|number| city.player(number)).collect();
     let positions = entities.iter().zip(0..).map(|(entity, x)| (*entity, at(f64::from(x), now))).collect();
     let done = city.game.set_positions(positions).await.unwrap();
-    assert_eq!(done, Positioned { written: 900, outdated: 0, refused: 0 });
+    assert_eq!(done, PositionsReport { written: 900, outdated: 0, absent: 0 });
     let found = city.game.positions(&entities).await.unwrap();
     assert!(found.iter().zip(0..).all(|(found, x)| *found == Ok(Some(at(f64::from(x), now)))));
 }
@@ -55,7 +55,7 @@ pub async fn positions_that_are_not_numbers_are_refused(store: Store) {
     assert!(error.to_string().contains(&format!("player:{}:pos", entity.0)), "{error}");
 }
 
-pub async fn a_bulk_update_goes_on_at_positions_of_other_programs(store: Store) {
+pub async fn a_bulk_update_replaces_what_has_no_time(store: Store) {
     let city = City::of(&store);
     let now = store.now().await.unwrap();
     let (malformed, other_type, newer, own) =
@@ -66,13 +66,12 @@ pub async fn a_bulk_update_goes_on_at_positions_of_other_programs(store: Store) 
     city.external_set(&POSITION.key(newer), &text).await;
     let all = [malformed, other_type, newer, own];
     let done = city.game.set_positions(all.map(|entity| (entity, at(7.0, now))).into()).await.unwrap();
-    assert_eq!(done, Positioned { written: 2, outdated: 1, refused: 1 });
-    let found = city.game.positions(&[malformed, newer, own]).await.unwrap();
-    let theirs = Position { x: 1.0, y: 2.0, z: 3.0, at: now + 5 };
-    assert_eq!(found, [Ok(Some(at(7.0, now))), Ok(Some(theirs)), Ok(Some(at(7.0, now)))]);
-    let found = city.game.positions(&[other_type, own]).await.unwrap();
-    assert!(matches!(found[0], Err(hot::Error::WrongType { .. })), "{found:?}");
-    assert_eq!(found[1], Ok(Some(at(7.0, now))));
+    assert_eq!(done, PositionsReport { written: 3, outdated: 1, absent: 0 });
+    let found = city.game.positions(&all).await.unwrap();
+    let (ours, theirs) = (at(7.0, now), Position { x: 1.0, y: 2.0, z: 3.0, at: now + 5 });
+    assert_eq!(found, [Ok(Some(ours)), Ok(Some(ours)), Ok(Some(theirs)), Ok(Some(ours))]);
+    let life = city.scope.deadline_of(&POSITION.key(other_type)).await.unwrap().unwrap() - now;
+    assert!((120_000..130_000).contains(&life), "{life}");
 }
 
 pub async fn the_newer_position_of_session_and_player_counts(store: Store) {
@@ -128,7 +127,7 @@ pub async fn positions_are_in_the_shard_of_their_player(store: Store) {
     }
     let all = entities.map(|entity| (entity, at(7.0, now)));
     let done = city.game.set_positions(all.into()).await.unwrap();
-    assert_eq!(done, Positioned { written: 3, outdated: 0, refused: 0 });
+    assert_eq!(done, PositionsReport { written: 3, outdated: 0, absent: 0 });
     let expected = [Ok(Some(at(7.0, now))), Ok(Some(at(7.0, now))), Ok(Some(at(7.0, now)))];
     assert_eq!(city.game.positions(&entities).await.unwrap(), expected);
     for entity in entities {
@@ -138,5 +137,5 @@ pub async fn positions_are_in_the_shard_of_their_player(store: Store) {
         assert_eq!(city.game.heartbeat(city.zone(zone)).await.unwrap().moved, 1);
     }
     let absent = city.game.set_positions(vec![(city.player(9), at(1.0, now))]).await.unwrap();
-    assert_eq!(absent.refused, usize::from(city.is_split()), "the directory knows no shard of it");
+    assert_eq!(absent.absent, usize::from(city.is_split()), "the directory knows no shard of it");
 }

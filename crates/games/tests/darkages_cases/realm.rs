@@ -4,7 +4,7 @@ use super::City;
 use emberkeep_games::darkages::archive::profiles::{Ban, NewPlayer};
 use emberkeep_games::darkages::archive::{Archive, AuditFilter, PageRequest, TimeRange};
 use emberkeep_games::darkages::history::{AuditEntry, AuditEvent, Severity, schema};
-use emberkeep_games::darkages::{Existing, Realm, RealmError, consumers};
+use emberkeep_games::darkages::{LoginPolicy, Realm, RealmError, consumers};
 use emberkeep_history::{Clock, Embedded, History, ManualClock, embedded::Options};
 use emberkeep_hot::Store;
 use emberkeep_schema::Timestamp;
@@ -89,7 +89,7 @@ pub async fn a_ban_ends_the_session_and_is_audited_once(store: Store) {
     );
     assert_eq!(joined.audit(player_id, AuditEvent::Kick).await.len(), 1);
     // Where the caller asks for it, a login is refused, and the session of another does not help.
-    for existing in [Existing::Replace, Existing::Refuse] {
+    for existing in [LoginPolicy::Replace, LoginPolicy::Refuse] {
         let mut request = joined.city.request(1);
         request.existing = existing;
         let refused = joined.realm.login(request).await.unwrap_err();

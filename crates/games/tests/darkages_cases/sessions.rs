@@ -2,7 +2,7 @@
 
 use super::{City, HERE};
 use emberkeep_games::darkages::{
-    Error, Existing, LoginRequest, PLAY, PLAYER_ZONE, POSITION, SESSION, SessionChange, ZONE_PLAYERS,
+    Error, LoginPolicy, LoginRequest, PLAY, PLAYER_ZONE, POSITION, SESSION, SessionChange, ZONE_PLAYERS,
 };
 use emberkeep_hot::{self as hot, Store};
 use tokio::task::JoinSet;
@@ -38,7 +38,7 @@ pub async fn a_login_writes_the_documents_keys(store: Store) {
 pub async fn a_second_login_replaces_the_first_or_is_refused(store: Store) {
     let city = City::of(&store);
     let (entity, first) = city.login(1).await;
-    let refused = LoginRequest { existing: Existing::Refuse, ..city.request(1) };
+    let refused = LoginRequest { existing: LoginPolicy::Refuse, ..city.request(1) };
     let since = first.login_time;
     assert_eq!(city.game.login(refused.clone()).await, Err(Error::AlreadyLoggedIn { entity, since }));
     assert!(city.play_ends(entity.0).await.is_empty());

@@ -21,5 +21,6 @@ mod tests;
 pub use crate::delivery::ConsumerStats;
 pub use consumer::{Consumer, Drained};
 pub use consumers::Consumers;
+pub use emberkeep_primitives::log_feed::FeedStats;
 pub use error::DrainError;
 pub use lag::LogLag;

@@ -65,6 +65,11 @@ impl SpoolConsumer {
         self
     }
 
+    /// What else the events feed.
+    pub fn readers(&self) -> &[Arc<dyn EntryReader>] {
+        &self.readers
+    }
+
     /// Counters, and how far it is behind. `oldest_age` is the time since the spool was empty last.
     pub fn stats(&self) -> ConsumerStats {
         let lag_entries = self.spool.stats().waiting;

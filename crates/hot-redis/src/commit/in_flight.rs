@@ -2,7 +2,7 @@
 
 use super::cancel_guard::CancelGuard;
 use super::lease::lease_key;
-use super::receipt::CommitSequence;
+use super::receipt::{CommitSequence, groups_of_receipt};
 use crate::backoff::Backoff;
 use crate::clock::ServerClock;
 use crate::cluster::{ReplicaWait, Server, WaitOutcome};
@@ -50,8 +50,9 @@ pub(super) enum Outcome {
         /// That of the server that answered.
         clock: Arc<ServerClock>,
     },
-    /// The reply was lost, but the receipt exists: executed, with these groups committed.
-    Executed { committed: Vec<bool>, unconfirmed: Option<String> },
+    /// The reply was lost, but the receipt exists: executed. For each group that was committed, how many of its
+    /// conditional writes were not made.
+    Executed { committed: Vec<Option<usize>>, unconfirmed: Option<String> },
     /// Certainly not executed; may be tried again. `lost` = its connection broke.
     NotExecuted { reason: String, lost: bool },
     /// A caller cancelled before it was sent; the other transactions go again.
@@ -155,11 +156,10 @@ impl InFlight {
             let asked = Instant::now();
             match sequence.close(shared, slot, &self.clock).await {
                 (Ok(Value::Nil), _) => return Outcome::NotExecuted { reason, lost: true },
-                (Ok(Value::BulkString(bits)), server) => {
+                (Ok(Value::BulkString(receipt)), server) => {
                     self.shown_ms.iter().for_each(|shown| self.clock.accepted(*shown));
                     let unconfirmed = self.wait_for_replicas(shared, partition, &server, asked).await;
-                    let committed = bits.iter().map(|bit| *bit == b'1').collect();
-                    return Outcome::Executed { committed, unconfirmed };
+                    return Outcome::Executed { committed: groups_of_receipt(&receipt), unconfirmed };
                 }
                 (Ok(Value::Int(_)), _) => {
                     return Outcome::Unknown {

@@ -5,7 +5,7 @@ use super::lease::{LeaseRegistry, Leases};
 use crate::cache::{ReadRef, Reads};
 use crate::clock::BodyTime;
 use crate::limits::*;
-use emberkeep_hot::command::{Effects, RawKey, Read};
+use emberkeep_hot::command::{Effects, RawKey, Read, Write};
 use emberkeep_hot::engine::TransactionRequest;
 use emberkeep_hot::limits::TRANSACTION_DEADLINE_MAX;
 use emberkeep_hot::tx::{Event, RawTx, ReadSource, Transaction, run_once};
@@ -46,6 +46,8 @@ pub(crate) struct QueuedTransaction {
     /// Stale answers so far.
     stale: u32,
     combine: Combine,
+    /// Its last run set strings under a condition: in a group of its own its answer counts them.
+    has_conditions: bool,
     /// Runs in a row that each missed a read although the read missed before was fetched.
     misses: u32,
     /// The time of its last run, once it has missed often: the keys that it reads may depend on the time, and
@@ -108,6 +110,7 @@ impl QueuedTransaction {
             failures: 0,
             stale: 0,
             combine: Combine::Freely,
+            has_conditions: false,
             misses: 0,
             reused_time: None,
             paused_until: None,
@@ -169,7 +172,11 @@ impl QueuedTransaction {
 
     /// With which transactions it may share its next commit.
     pub(crate) fn combine(&self) -> Combine {
-        if self.reused_time.is_some() { Combine::OwnCall } else { self.combine }
+        match (self.reused_time, self.has_conditions) {
+            (Some(_), _) => Combine::OwnCall,
+            (None, true) => self.combine.max(Combine::OwnGroup),
+            (None, false) => self.combine,
+        }
     }
 
     /// One transaction of its batch is at fault: from now on it shares a commit with fewer.
@@ -204,6 +211,8 @@ impl QueuedTransaction {
         if !commit {
             effects.clear();
         }
+        let is_conditional = |(_, write): &(_, Write)| matches!(write, Write::SetIfGreater(..));
+        self.has_conditions = effects.writes.iter().any(is_conditional);
         effects
     }
 
@@ -302,6 +311,11 @@ impl QueuedTransaction {
     pub(crate) fn record_not_executed(&mut self, paused_until: Option<Instant>) {
         self.paused_until = paused_until;
         self.guard.set_not_executed();
+    }
+
+    /// So many of its conditional writes were not made.
+    pub(crate) fn record_not_greater(&mut self, count: usize) {
+        self.transaction.observe(Event::NotGreater(count));
     }
 
     /// Returns the transaction with its result, or the error that replaces it.

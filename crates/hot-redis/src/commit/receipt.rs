@@ -15,6 +15,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+/// What a receipt says of each group: `None` = not committed, otherwise how many of its conditional writes were not made.
+pub(super) fn groups_of_receipt(receipt: &[u8]) -> Vec<Option<usize>> {
+    let mut parts = receipt.splitn(2, |byte| *byte == b':');
+    let bits = parts.next().unwrap_or_default();
+    let counts = parts.next().and_then(|counts| std::str::from_utf8(counts).ok()).unwrap_or_default();
+    let counts = counts.split(',').map(|count| count.parse().unwrap_or(0)).chain(std::iter::repeat(0));
+    bits.iter().zip(counts).map(|(bit, count)| (*bit == b'1').then_some(count)).collect()
+}
+
 /// A numbered sequence of commits of one partition.
 pub(crate) struct CommitSequence {
     receipt: Bytes,
@@ -77,5 +86,17 @@ impl CommitSequence {
             cmd
         };
         shared.eval(slot, &shared.scripts.close_sequence, ALWAYS, command).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_receipt_tells_of_each_group() {
+        assert_eq!(groups_of_receipt(b"101"), [Some(0), None, Some(0)]);
+        assert_eq!(groups_of_receipt(b"101:4,0,12"), [Some(4), None, Some(12)]);
+        assert_eq!(groups_of_receipt(b""), []);
     }
 }

@@ -32,42 +32,35 @@ pub(crate) enum Status {
 }
 
 pub(crate) enum GroupAnswer {
-    Committed,
+    Committed {
+        /// Strings that were not set, because what was stored is as great.
+        not_greater: usize,
+    },
     /// Another process changed something that it read; the replies to all of its reads.
     Stale(Vec<Value>),
     /// Another process has the lease on a key that it writes.
     Leased,
     /// The type that its requirement of this number, counted from 0, does not allow.
-    WrongType {
-        requirement: usize,
-        found: KindFound,
-    },
+    WrongType { requirement: usize, found: KindFound },
     /// A number that the group's increments would take out of 64 bits.
-    Overflow {
-        requirement: usize,
-        value: i64,
-    },
+    Overflow { requirement: usize, value: i64 },
     /// The log that its entry of this number, counted from 0, is for has no room.
-    LogFull {
-        entry: usize,
-    },
+    LogFull { entry: usize },
     /// A group before it failed after its first write, so this one was not begun.
     NotBegun,
     /// Our user may not run this command.
-    Forbidden {
-        command: String,
-    },
+    Forbidden { command: String },
 }
 
 impl Answer {
     /// Whether a group was committed.
     pub(crate) fn is_committed(&self) -> bool {
-        matches!(self.status, Status::Done) && self.groups.iter().any(|g| matches!(g, GroupAnswer::Committed))
+        matches!(self.status, Status::Done) && self.groups.iter().any(GroupAnswer::is_committed)
     }
 
     /// The short answer: so many groups, all of them committed.
     fn all_committed(groups: usize) -> Answer {
-        let groups = (0..groups).map(|_| GroupAnswer::Committed).collect();
+        let groups = (0..groups).map(|_| GroupAnswer::Committed { not_greater: 0 }).collect();
         Answer { time_us: None, status: Status::Done, groups, fetched: vec![], is_restricted: false }
     }
 
@@ -108,12 +101,21 @@ impl Answer {
     }
 }
 
+impl GroupAnswer {
+    pub(crate) fn is_committed(&self) -> bool {
+        matches!(self, GroupAnswer::Committed { .. })
+    }
+}
+
 fn group_answer(value: Value) -> Option<GroupAnswer> {
     Some(match value {
-        Value::Int(group::COMMITTED) => GroupAnswer::Committed,
+        Value::Int(group::COMMITTED) => GroupAnswer::Committed { not_greater: 0 },
         Value::Int(group::LEASED) => GroupAnswer::Leased,
         Value::Int(group::NOT_BEGUN) => GroupAnswer::NotBegun,
         Value::Array(detail) => match &detail[..] {
+            [Value::Int(group::COMMITTED), Value::Int(count)] => {
+                GroupAnswer::Committed { not_greater: usize::try_from(*count).ok()? }
+            }
             [Value::Int(group::STALE), Value::Array(replies)] => GroupAnswer::Stale(replies.clone()),
             [Value::Int(group::WRONG_TYPE), Value::Int(number), found] => {
                 let (requirement, found) = (place(*number)?, text(found));

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- After a lost reply: was the commit with this sequence number executed? If not, it never will be.
 -- KEYS 1 the receipt. ARGV 1 the sequence number, 2 receipt ms, 3 what the server's clock should show by now.
--- Answers the group bits of the commit; nil when the sequence is now closed, so that a late copy of the
+-- Answers what the receipt says of the groups; nil when the sequence is now closed, so that a late copy of the
 -- commit is refused; 1 when the clock has jumped so far ahead that a receipt may have expired early: then the
 -- outcome is unknown. allow-oom: receipts are small and short-lived, and the question must be answered on a
 -- full server too.

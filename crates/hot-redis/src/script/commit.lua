@@ -28,7 +28,8 @@
 --   type     key, expected type, least and greatest number or '' twice, field of the number or 0 = the string
 --   log      list (with a lease key), bound, LOG_… flags, deadline or '', entry
 --   deletion key
---   write    key, command, number of arguments, arguments; PEXPIREAT with more than two settles a postponed deadline
+--   write    key, command, number of arguments, arguments; PEXPIREAT with more than two settles a postponed deadline,
+--            SET with four has a condition: value, number after its last comma, option or '', deadline or ''
 --   message  channel, payload
 --   woken    log that the writes append to: its followers get a message, as those of appended logs do
 -- fetches: number, then key and shape of each
@@ -36,7 +37,7 @@
 -- Answer: { time in µs or 0, status, group answers, fetched replies }, and 1 if MODE is '3' and our user may declare keys that it may
 --       not write
 --   status  a STATUS_… number, or { PARTIAL, group, message }: failed after the first write
---   group   COMMITTED, LEASED to another process, NOT_BEGUN because a group before it failed; { STALE, replies };
+--   group   COMMITTED, { COMMITTED, conditional SETs that were not made }, LEASED to another process, NOT_BEGUN because a group before it failed; { STALE, replies };
 --           { WRONG_TYPE, number of the type, type found }; { LOG_FULL, number of the log entry };
 --           { NOT_BEGUN, command } our user may not run the command
 --   reply   nil, integer, string, array of strings; { WRONG_TYPE, type }; { TOO_MANY, n }; { ERROR, message }
@@ -304,6 +305,7 @@ local function forbidden(q, logs, deletions, writes, messages)
   for _ = 1, writes do
     local name = A[N[q + 1]]
     if not may(name, K[N[q]]) then return name end
+    if name == 'SET' and N[q + 2] == 4 and not may('GET', K[N[q]]) then return 'GET' end
     if name == 'PEXPIREAT' and N[q + 2] > 2 and not may('PEXPIRETIME', K[N[q]]) then return 'PEXPIRETIME' end
     q = q + LENGTH_WRITE + N[q + 2]
   end
@@ -440,9 +442,57 @@ local function settle(key, words)
   end
 end
 
--- Pass 2 of one group: its writes. Returns the position of its messages, or nil and an error if a write
--- failed. Nothing here ends the script by an error: the caller would conclude that nothing was written.
+-- The integer after the last comma of a string, or nil.
+local function number_after_comma(text)
+  local number = string.match(text, ',(%-?[1-9]%d*)$') or string.match(text, '^%-?[1-9]%d*$')
+    or string.match(text, ',(0)$') or string.match(text, '^0$')
+  if number and #number > 18 and (less(number, LEAST) or less(GREATEST, number)) then return nil end
+  return number
+end
+
+-- What is stored at the keys of a group's conditional SETs that begin at position q, where they are the first write of
+-- their key: by position, nil where that is not known.
+local function stored_before(q, writes)
+  local keys, places, last = {}, {}, nil
+  for _ = 1, writes do
+    if N[q + 2] == 4 and N[q] ~= last and A[N[q + 1]] == 'SET' then keys[#keys + 1], places[#places + 1] = K[N[q]], q end
+    last, q = N[q], q + LENGTH_WRITE + N[q + 2]
+  end
+  local stored = {}
+  -- One is as fast by GET.
+  for first = 1, #keys > 1 and #keys or 0, CHUNK do
+    local found = try('MGET', unpack(keys, first, math.min(first + CHUNK - 1, #keys)))
+    -- Our user may GET but not MGET.
+    if found.err then return {} end
+    for i = 1, #found do stored[places[first + i - 1]] = found[i] end
+  end
+  return stored
+end
+
+-- Sets a string whose number is greater than that of the stored one, which is read if it is nil; a value without a
+-- number is replaced, of any type. Returns false if it is not greater, otherwise what the server answered.
+local function set_if_greater(key, stored, value, number, option, deadline)
+  if stored == nil then stored = try('GET', key) end
+  if type(stored) == 'string' then
+    local found = number_after_comma(stored)
+    if found then
+      -- Doubles that differ have the order of their texts; equal ones may be rounded.
+      local old, new = num(found), num(number)
+      if old > new or (old == new and not less(found, number)) then return false end
+    end
+  elseif stored and string.sub(stored.err, 1, 9) ~= 'WRONGTYPE' then
+    return stored
+  end
+  if option == '' then return try('SET', key, value) end
+  if deadline == '' then return try('SET', key, value, option) end
+  return try('SET', key, value, option, deadline)
+end
+
+-- Pass 2 of one group: its writes. Returns the position of its messages and how many conditional writes were not made,
+-- or nil and an error if a write failed. Nothing here ends the script by an error: the caller would conclude that
+-- nothing was written.
 local function write(p, q)
+  local not_greater = 0
   q = q + LENGTH_LOG * N[p + GROUP_LOG_ENTRIES]
   local deletions = N[p + GROUP_DELETIONS]
   for first = 0, deletions - 1, CHUNK do
@@ -450,10 +500,15 @@ local function write(p, q)
     if type(done) == 'table' then return nil, done.err end
   end
   q = q + deletions
-  for _ = 1, N[p + GROUP_WRITES] do
+  local stored
+  for left = N[p + GROUP_WRITES], 1, -1 do
     local key, name, args, done = K[N[q]], A[N[q + 1]], N[q + 2], nil
     if args == 1 then done = try(name, key, A[N[q + 3]])
     elseif args == 2 then done = try(name, key, A[N[q + 3]], A[N[q + 4]])
+    elseif args == 4 and name == 'SET' then
+      stored = stored or stored_before(q, left)
+      done = set_if_greater(key, stored[q], A[N[q + 3]], A[N[q + 4]], A[N[q + 5]], A[N[q + 6]])
+      if not done then not_greater = not_greater + 1 end
     else
       local words = {}
       for i = 1, args do words[i] = A[N[q + 2 + i]] end
@@ -462,7 +517,7 @@ local function write(p, q)
     if type(done) == 'table' and done.err then return nil, done.err end
     q = q + LENGTH_WRITE + args
   end
-  return q
+  return q, not_greater
 end
 
 -- Entries of all groups, by log, and the numbers of the logs' keys in the order of their first entry.
@@ -546,15 +601,26 @@ if any and sequence ~= '' then
 end
 
 local trouble
+-- Conditional writes that were not made, by group, once there is one.
+local kept
 for g = 1, groups do
   local group = passed[g]
   if group and trouble then
     passed[g], answers[g] = nil, ANSWER_NOT_BEGUN
   elseif group then
-    local messages, failed = write(group[1], group[2])
+    local messages, more = write(group[1], group[2])
     group[4] = messages
-    if failed then trouble, passed[g] = { STATUS_PARTIAL, g, failed }, nil end
+    if not messages then
+      trouble, passed[g] = { STATUS_PARTIAL, g, more }, nil
+    elseif more > 0 then
+      kept = kept or {}
+      answers[g], kept[g] = { ANSWER_COMMITTED, more }, more
+    end
   end
+end
+if kept then
+  for g = 1, groups do kept[g] = kept[g] or 0 end
+  try('SET', K[#K], sequence .. ':' .. table.concat(bits) .. ':' .. table.concat(kept, ','), 'PX', A[ARG_RECEIPT_MS])
 end
 for g = 1, groups do
   local group = passed[g]

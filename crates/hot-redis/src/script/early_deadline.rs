@@ -34,6 +34,7 @@ pub(crate) fn postpone(writes: &[(RawKey, Write)]) -> PostponedDeadlines {
         Write::ExpireAt(at) => Write::ExpireAt(mark(*at)),
         Write::ExpireAtIfNone(at) => Write::ExpireAtIfNone(mark(*at)),
         Write::Set(text, Expiry::At(at)) => Write::Set(text.clone(), Expiry::At(mark(*at))),
+        Write::SetIfGreater(text, Expiry::At(at)) => Write::SetIfGreater(text.clone(), Expiry::At(mark(*at))),
         other => other.clone(),
     });
     PostponedDeadlines { writes: writes.collect(), marks }

@@ -5,7 +5,6 @@ use emberkeep_hot::command::*;
 
 /// A read's command, the command that counts what it would give (where that is unbounded), and its arguments.
 pub(super) fn read_words(read: &Read) -> (&'static str, &'static str, Vec<Bytes>) {
-    let number = |n: i64| Bytes::from(n.to_string());
     // Ends on different sides of zero: how wide the range is depends on the length.
     let open =
         |start: i64, stop: i64, count: &'static str| if (start < 0) == (stop < 0) { "" } else { count };
@@ -68,7 +67,7 @@ fn lex_bound(bound: &LexBound) -> Bytes {
 /// The command of a write.
 pub(crate) fn write_name(write: &Write) -> &'static str {
     match write {
-        Write::Set(..) => "SET",
+        Write::Set(..) | Write::SetIfGreater(..) => "SET",
         Write::Del => "DEL",
         Write::IncrBy(_) => "INCRBY",
         Write::HSet(_) => "HSET",
@@ -90,13 +89,25 @@ pub(crate) fn write_name(write: &Write) -> &'static str {
     }
 }
 
-/// A write's command and its arguments.
+fn number(n: i64) -> Bytes {
+    Bytes::from(n.to_string())
+}
+
+/// A write's command and its arguments. A SET with four of them has a condition: value, number, option, deadline.
 pub(super) fn write_words(write: &Write) -> (&'static str, Vec<Bytes>) {
-    let number = |n: i64| Bytes::from(n.to_string());
     let arguments = match write {
         Write::Set(value, Expiry::Never) => vec![value.clone()],
         Write::Set(value, Expiry::Keep) => vec![value.clone(), Bytes::from_static(b"KEEPTTL")],
         Write::Set(value, Expiry::At(at)) => vec![value.clone(), Bytes::from_static(b"PXAT"), number(*at)],
+        Write::SetIfGreater(value, expiry) => {
+            let least = number_after_comma(value).unwrap_or_default();
+            let (option, at) = match expiry {
+                Expiry::Never => (Bytes::new(), Bytes::new()),
+                Expiry::Keep => (Bytes::from_static(b"KEEPTTL"), Bytes::new()),
+                Expiry::At(at) => (Bytes::from_static(b"PXAT"), number(*at)),
+            };
+            vec![value.clone(), number(least), option, at]
+        }
         Write::Del | Write::Persist => vec![],
         Write::IncrBy(n) | Write::ExpireAt(n) => vec![number(*n)],
         Write::ExpireAtIfNone(at) => vec![number(*at), Bytes::from_static(b"NX")],

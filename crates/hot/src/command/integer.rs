@@ -17,6 +17,18 @@ pub(crate) fn parse_integer(text: &[u8]) -> Option<i64> {
     canonical.then_some(number)
 }
 
+/// The number that [`SetIfGreater`](super::Write::SetIfGreater) compares: the integer after the last comma of a string,
+/// such as the time in `x,y,z,time`, or the whole string if it has no comma. `None` = there is none in the form in which
+/// Redis writes integers.
+pub fn number_after_comma(text: &[u8]) -> Option<i64> {
+    parse_integer(text.rsplit(|byte| *byte == b',').next().unwrap_or(text))
+}
+
+/// Whether [`SetIfGreater`](super::Write::SetIfGreater) replaces what is stored; `None` = no string is.
+pub(crate) fn is_greater(text: &[u8], stored: Option<&[u8]>) -> bool {
+    stored.and_then(number_after_comma) < number_after_comma(text)
+}
+
 /// The error for INCRBY on something else.
 pub(crate) fn not_an_integer(key: &[u8]) -> Error {
     wrong_type(key, Kind::Text, KindFound::NotAnInteger)

@@ -17,7 +17,8 @@ pub use effects::{Effects, LogAppend, LogExpiry, Overflow};
 pub(crate) use field_numbers::check_fields;
 #[doc(hidden)]
 pub use integer::not_an_integer_field;
-pub(crate) use integer::{not_an_integer, parse_integer, sum_of};
+pub use integer::number_after_comma;
+pub(crate) use integer::{is_greater, not_an_integer, parse_integer, sum_of};
 pub(crate) use precondition::{KeyState, check};
 pub use precondition::{Precondition, Preconditions};
 pub use read::{LexBound, Read, ScoreBound, ZSlice};

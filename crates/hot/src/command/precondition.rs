@@ -40,6 +40,8 @@ impl KeyState {
         let Some(kind) = write.kind() else {
             return Ok(match write {
                 Write::Set(text, _) => KeyState::Text(parse_integer(text)),
+                // Which string it is shows at the commit, too late to find that it cannot be incremented.
+                Write::SetIfGreater(..) => KeyState::Text(None),
                 Write::Del => KeyState::Absent,
                 // Deadlines require nothing and change no type.
                 _ => self,

@@ -1,6 +1,6 @@
 //! Writes and the checks of their arguments.
 
-use super::{Kind, Score};
+use super::{Kind, Score, number_after_comma};
 use crate::error::{Error, Result};
 use crate::limits::*;
 use bytes::Bytes;
@@ -21,6 +21,10 @@ pub enum Expiry {
 pub enum Write {
     /// Replaces the value, of any type, by a string.
     Set(Bytes, Expiry),
+    /// Replaces the value by a string if the [`number_after_comma`](super::number_after_comma) of that is greater than the
+    /// stored one. A value without such a number, of any type, is replaced. What is stored stays as it is otherwise, with
+    /// its deadline. An increment of the same key after it, in the same transaction, is refused.
+    SetIfGreater(Bytes, Expiry),
     /// Removes the key with everything in it.
     Del,
     /// Adds to an integer string; an absent key counts as 0. The deadline stays.
@@ -66,7 +70,7 @@ impl Write {
     pub fn kind(&self) -> Option<Kind> {
         use Write::*;
         match self {
-            Set(..) | Del | ExpireAt(_) | ExpireAtIfNone(_) | Persist => None,
+            Set(..) | SetIfGreater(..) | Del | ExpireAt(_) | ExpireAtIfNone(_) | Persist => None,
             IncrBy(_) => Some(Kind::Text),
             HSet(_) | HIncrBy(..) | HDel(_) => Some(Kind::Hash),
             SAdd(_) | SRem(_) => Some(Kind::Set),
@@ -75,10 +79,11 @@ impl Write {
         }
     }
 
-    /// The deadline that the write sets, perhaps only if the key has none.
+    /// The deadline that the write sets, perhaps only under a condition.
     pub fn deadline(&self) -> Option<i64> {
         match self {
-            Write::Set(_, Expiry::At(at)) | Write::ExpireAt(at) | Write::ExpireAtIfNone(at) => Some(*at),
+            Write::Set(_, Expiry::At(at)) | Write::SetIfGreater(_, Expiry::At(at)) => Some(*at),
+            Write::ExpireAt(at) | Write::ExpireAtIfNone(at) => Some(*at),
             _ => None,
         }
     }
@@ -87,7 +92,8 @@ impl Write {
     pub fn leaves_key(&self) -> bool {
         use Write::*;
         match self {
-            Set(..) | IncrBy(_) | HSet(_) | HIncrBy(..) | SAdd(_) | ZAdd(_) | ZIncrBy(..) => true,
+            Set(..) | SetIfGreater(..) | IncrBy(_) | HSet(_) | HIncrBy(..) | SAdd(_) | ZAdd(_)
+            | ZIncrBy(..) => true,
             LPush(_) | RPush(_) => true,
             Del | HDel(_) | SRem(_) | ZRem(_) | LPop(_) | RPop(_) | LSet(..) | LTrim(..) => false,
             ExpireAt(_) | ExpireAtIfNone(_) | Persist => false,
@@ -114,10 +120,13 @@ impl Write {
             return Err(Error::invalid("value", format!("{longest} bytes, at most {VALUE_BYTES_MAX}")));
         }
         match self {
-            Set(_, Expiry::At(at)) | ExpireAt(at) | ExpireAtIfNone(at)
+            Set(_, Expiry::At(at)) | SetIfGreater(_, Expiry::At(at)) | ExpireAt(at) | ExpireAtIfNone(at)
                 if !(1..=DEADLINE_MS_MAX).contains(at) =>
             {
                 Err(Error::invalid("deadline", format!("{at}, expected 1..={DEADLINE_MS_MAX} ms since 1970")))
+            }
+            SetIfGreater(value, _) if number_after_comma(value).is_none() => {
+                Err(Error::invalid("value", "no integer after its last comma, by which it could be greater"))
             }
             IncrBy(by) | HIncrBy(_, by) if by.unsigned_abs() > INCREMENT_MAX as u64 => {
                 Err(Error::invalid("increment", format!("{by}, expected at most ±{INCREMENT_MAX}")))
@@ -141,7 +150,7 @@ impl Write {
         use Write::*;
         let longest = |v: &[Bytes]| v.iter().map(|x| x.len()).max().unwrap_or(0);
         match self {
-            Set(value, _) | LSet(_, value) => (1, value.len()),
+            Set(value, _) | SetIfGreater(value, _) | LSet(_, value) => (1, value.len()),
             HIncrBy(name, _) | ZIncrBy(name, _) => (2, name.len()),
             HSet(p) => (p.len() * 2, p.iter().map(|(f, v)| f.len().max(v.len())).max().unwrap_or(0)),
             ZAdd(p) => (p.len() * 2, p.iter().map(|(m, _)| m.len()).max().unwrap_or(0)),
@@ -154,7 +163,7 @@ impl Write {
     pub fn bytes(&self) -> usize {
         use Write::*;
         match self {
-            Set(value, _) | LSet(_, value) => value.len(),
+            Set(value, _) | SetIfGreater(value, _) | LSet(_, value) => value.len(),
             HIncrBy(name, _) | ZIncrBy(name, _) => name.len() + 16,
             HSet(p) => p.iter().map(|(f, v)| f.len() + v.len()).sum(),
             ZAdd(p) => p.iter().map(|(m, _)| m.len() + 16).sum(),

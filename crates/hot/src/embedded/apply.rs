@@ -27,7 +27,10 @@ pub(super) fn apply(
     garbage: &mut Garbage,
 ) -> Result<(), Refusal> {
     match write {
-        Write::Set(text, expiry) => set(shard, hashed, key, text, *expiry, garbage),
+        // The condition was met, or the write would have been left out.
+        Write::Set(text, expiry) | Write::SetIfGreater(text, expiry) => {
+            set(shard, hashed, key, text, *expiry, garbage)
+        }
         Write::Del => {
             if let Some(position) = shard.find(hashed, key) {
                 discard(shard.remove(position).value, garbage);

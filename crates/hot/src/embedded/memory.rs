@@ -61,7 +61,7 @@ pub(super) fn growth(
     let mut bytes = 0;
     for ((key, write), hashed) in writes.iter().zip(hashes) {
         let (elements, new_bytes) = match write {
-            Write::Set(text, _) => (0, text.len()),
+            Write::Set(text, _) | Write::SetIfGreater(text, _) => (0, text.len()),
             Write::IncrBy(_) => (0, 20),
             Write::HIncrBy(..) | Write::ZIncrBy(..) => (1, write.bytes() + 4),
             Write::LSet(..) => (1, write.bytes()),

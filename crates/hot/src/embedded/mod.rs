@@ -12,10 +12,10 @@ mod apply;
 mod background;
 mod checked;
 mod clock;
+mod conditions;
 mod durability;
 mod expire;
 mod glob;
-mod if_none;
 mod locks;
 mod log;
 mod memory;
@@ -30,6 +30,7 @@ mod slab;
 mod sorted_blocks;
 mod transact;
 mod value;
+mod visit;
 
 #[cfg(test)]
 mod tests;
@@ -48,8 +49,8 @@ use self::shard::{KeyHash, Shard};
 use self::slab::NEVER;
 use crate::command::{RawKey, Read, Reply};
 use crate::engine::{
-    Cursor, Engine, FieldPage, LocalOutcome, Lsn, MemberCursor, MemberPage, Page, Pending, Stats,
-    TransactionRequest,
+    Cursor, Engine, FieldPage, KeyList, LocalOutcome, Lsn, MemberCursor, MemberPage, Page, Pending, Stats,
+    TransactionRequest, VisitText,
 };
 use crate::error::{Error, Result};
 use crate::journal::{Journal, Recovery};
@@ -256,6 +257,24 @@ impl Engine for Embedded {
         let answer = self.inner.check_callable().and_then(|()| self.inner.get(key, out));
         // The value may not be durable yet; then the caller has to wait, which is not possible here.
         (self.inner.read_lsn() == Lsn(0)).then_some(answer)
+    }
+
+    fn visit_local(&self, keys: &KeyList, visit: VisitText<'_>) -> Option<Result<Lsn>> {
+        Some(self.inner.check_callable().map(|()| {
+            visit::texts(&self.inner, keys, visit);
+            self.inner.read_lsn()
+        }))
+    }
+
+    fn visit_members_local(
+        &self,
+        key: &RawKey,
+        from: Option<MemberCursor>,
+        count: usize,
+        visit: &mut dyn FnMut(&[u8]),
+    ) -> Option<Result<(Option<MemberCursor>, Lsn)>> {
+        let page = || scan_members::visit(&self.inner, key, from, count, visit);
+        Some(self.inner.check_callable().and_then(|()| Ok((page()?, self.inner.read_lsn()))))
     }
 
     fn wait_durable(&self, lsn: Lsn) -> Pending<'_, Result<()>> {

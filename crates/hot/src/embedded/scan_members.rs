@@ -30,6 +30,30 @@ pub(super) fn members(
     Ok(MemberPage { members: members.into_iter().map(|(member, _)| member).collect(), next })
 }
 
+/// The same page, lent member by member under the lock. Returns the cursor of the next one.
+pub(super) fn visit(
+    inner: &Inner,
+    key: &RawKey,
+    from: Option<MemberCursor>,
+    count: usize,
+    visit: &mut dyn FnMut(&[u8]),
+) -> Result<Option<MemberCursor>> {
+    let (_, next) = page(inner, key, from, |value, start| match collection(value) {
+        Some(Collection::Set(members)) => {
+            let mut range = members.set.range::<[u8], _>((start, Bound::Unbounded)).peekable();
+            let mut last = None;
+            for member in range.by_ref().take(count.clamp(1, SCAN_PAGE_MAX)) {
+                visit(member);
+                last = Some(member);
+            }
+            let next = range.peek().and(last).map(|last| MemberCursor::After(copy(last)));
+            Ok((vec![], next))
+        }
+        _ => Err(wrong_type(key, Kind::Set, KindFound::Kind(value.kind()))),
+    })?;
+    Ok(next)
+}
+
 /// One page of a hash from a cursor on.
 pub(super) fn fields(
     inner: &Inner,

@@ -5,7 +5,7 @@
 //! 1. lock the shards of all written keys;
 //! 2. lock those of logs, last of all, and expand log entries to plain writes;
 //! 3. check preconditions and reserve memory;
-//! 4. turn deadlines with a condition into what they do;
+//! 4. turn writes with a condition into what they do;
 //! 5. append the writes to the journal;
 //! 6. apply those of logs and give back their locks: all writers of a log wait for them. A reader of an entry
 //!    still waits for the state that it describes;
@@ -17,7 +17,7 @@
 use super::Inner;
 use super::apply::{Garbage, apply};
 use super::checked::CheckedRuns;
-use super::if_none;
+use super::conditions;
 use super::locks::{ALL, Locked, Lookup};
 use super::log;
 use super::memory::growth;
@@ -152,13 +152,24 @@ impl Call<'_> {
             tracing::warn!(%partition, name, ?took, "the body of a transaction ran long under its locks");
         }
         if commits? && !scratch.effects.is_empty() {
-            return commit(locked, scratch);
+            let Committed { lsn, not_greater } = commit(locked, scratch)?;
+            if not_greater > 0 {
+                self.transaction.observe(Event::NotGreater(not_greater));
+            }
+            return Ok(lsn);
         }
         Ok(locked.engine.read_lsn())
     }
 }
 
-fn commit(locked: &mut Locked<'_>, scratch: &mut Scratch) -> Result<Lsn> {
+/// What a commit did.
+struct Committed {
+    lsn: Lsn,
+    /// Conditional strings that were not set.
+    not_greater: usize,
+}
+
+fn commit(locked: &mut Locked<'_>, scratch: &mut Scratch) -> Result<Committed> {
     let Scratch { effects, hashes, garbage } = scratch;
     lock_writes(locked, &effects.writes, hashes)?;
     if !effects.log.is_empty() {
@@ -177,7 +188,7 @@ fn commit(locked: &mut Locked<'_>, scratch: &mut Scratch) -> Result<Lsn> {
     let engine = locked.engine;
     // Without a limit the growth is not computed: it would look up every key once more.
     let reserved = if engine.memory.is_limited() { growth(locked, &effects.writes, hashes)? } else { 0 };
-    if_none::resolve(locked, effects, hashes)?;
+    let not_greater = conditions::resolve(locked, effects, hashes)?;
     engine.memory.reserve(reserved)?;
     // From here on the transaction is committed: a crash after this line loads it from the journal.
     let lsn = engine.append(effects).inspect_err(|_| engine.memory.adjust(-(reserved as i64)))?;
@@ -198,7 +209,7 @@ fn commit(locked: &mut Locked<'_>, scratch: &mut Scratch) -> Result<Lsn> {
         Some(shard) => shard.committed += 1,
         None => drop(engine.committed_without_locks.fetch_add(1, Ordering::Relaxed)),
     }
-    Ok(lsn)
+    Ok(Committed { lsn, not_greater })
 }
 
 fn lock_writes(locked: &mut Locked<'_>, writes: &[(RawKey, Write)], hashes: &mut Vec<KeyHash>) -> Result<()> {
@@ -223,7 +234,11 @@ fn check(
     command::check(writes, |number| {
         let (key, write) = &writes[number];
         // These replace the value with its deadline, so neither its type nor its expiry matters.
-        if matches!(write, Write::Set(_, Expiry::Never | Expiry::At(_)) | Write::Del) {
+        let replaces = match write {
+            Write::Set(_, expiry) | Write::SetIfGreater(_, expiry) => *expiry != Expiry::Keep,
+            write => *write == Write::Del,
+        };
+        if replaces {
             return Ok(KeyState::Absent);
         }
         let (shard, found) = locked.find(hashes[number], key)?;

@@ -193,7 +193,8 @@ pub(super) fn encode_body<K: AsRef<[u8]>>(out: &mut Vec<u8>, writes: &[(K, Write
 /// Appends one write as the Redis command that does the same.
 pub(super) fn encode_command(out: &mut Vec<u8>, key: &[u8], write: &Write) {
     match write {
-        Write::Set(value, expiry) => set(out, key, value, *expiry),
+        // The condition was met, or the write would have been left out.
+        Write::Set(value, expiry) | Write::SetIfGreater(value, expiry) => set(out, key, value, *expiry),
         Write::Del => start(out, "DEL", key, 0),
         Write::IncrBy(by) => integers(out, "INCRBY", key, &[*by]),
         Write::HSet(pairs) => hset(out, key, pairs),

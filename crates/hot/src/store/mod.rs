@@ -4,9 +4,11 @@ mod follow;
 mod hash_pages;
 mod log;
 mod partition_scan;
+mod put_if_greater;
 mod reads;
 mod set_pages;
 mod transact;
+mod visit;
 
 pub use crate::tx::log::{LogEntry, LogPage, LogPosition, numbered};
 pub use crate::tx::member::Member;
@@ -27,6 +29,7 @@ use crate::tx::operation::{Operation, all_stats};
 use bytes::Bytes;
 use emberkeep_schema::{
     Automatic, Channel, Codec, Family, Given, Grant, Key, KeyLayout, Partition, Piece, Service, Set, Text,
+    Topology,
 };
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -71,6 +74,7 @@ impl Store {
             prefetched: Vec::new(),
             operation: None,
             grant: None,
+            group: None,
         };
         Scope { partition, caller }
     }
@@ -180,7 +184,7 @@ fn glob_of<F: Family>(layout: &KeyLayout, partition: Option<&[u8]>) -> Vec<u8> {
         None => out.push(b'*'),
     };
     push_escaped(&mut out, layout.prefix().as_bytes());
-    if layout.topology() == emberkeep_schema::Topology::Cluster {
+    if layout.topology() == Topology::Cluster {
         out.push(b'{');
         push_partition(&mut out);
         out.push(b'}');
@@ -221,6 +225,8 @@ struct Caller {
     prefetched: Vec<(RawKey, Read)>,
     operation: Option<&'static Operation>,
     grant: Option<&'static Grant>,
+    /// What its transactions share commits by; `None` = the partition.
+    group: Option<&'static str>,
 }
 
 impl Caller {
@@ -315,6 +321,15 @@ impl<P: Partition> Scope<P> {
     /// [`ReadTx::may_write`](crate::ReadTx::may_write).
     pub fn may_write<F: Family<Partition = P>>(&self, _key: &Key<F>) -> bool {
         self.caller.rights().is_none_or(|rights| rights.covers(F::DECLARATION))
+    }
+
+    /// The same scope. On one server, where partitions have no place of their own, its transactions share commits with those
+    /// of every scope of this group, whatever their partition; on a Cluster nothing changes. For many small partitions
+    /// with a transaction each, such as rate limits of players: without it no two of them ever share a call. They wait for
+    /// each other as those of one partition do, so large or slow transactions do not belong into a group.
+    pub fn sharing_commits(mut self, group: &'static str) -> Self {
+        self.caller.group = Some(group).filter(|_| self.caller.store.layout.topology() == Topology::Single);
+        self
     }
 
     /// The same scope. Its transactions prefetch this read: a remote engine fetches all of them together. A

@@ -11,7 +11,7 @@ use crate::tx::operation::Operation;
 use crate::tx::{ClosureTransaction, ReadTx, Run, Transaction, Tx};
 use emberkeep_schema::Partition;
 use std::cell::Cell;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
@@ -128,6 +128,24 @@ where
     }
 }
 
+/// Runs a transaction that is not a closure, and returns it after its commit.
+pub(super) async fn run_transaction<X: Transaction + 'static>(
+    caller: &Caller,
+    mut transaction: X,
+) -> Result<X> {
+    let mut call = Call::new(caller);
+    match call.run_local(&mut transaction) {
+        Ran::Finished(result) => result.map(|()| transaction),
+        Ran::Waits => poll_fn(|cx| call.poll(cx)).await.map(|_| transaction),
+        Ran::Not => {
+            call.send(Box::new(transaction));
+            let remote = poll_fn(|cx| call.poll(cx)).await?.map(|remote| remote.into_any().downcast());
+            let own = remote.and_then(|remote: Result<Box<X>, _>| remote.ok());
+            Ok(*own.expect("an engine gives back the transaction it was given"))
+        }
+    }
+}
+
 /// A call of an engine and how far it is.
 struct Call<'s> {
     caller: &'s Caller,
@@ -203,7 +221,7 @@ impl<'s> Call<'s> {
         let engine = &caller.store.engine;
         self.started = caller.operation.map(|_| Instant::now());
         self.state = State::Sent(engine.run(TransactionRequest {
-            partition: caller.text.clone(),
+            partition: caller.group.map_or_else(|| caller.text.clone(), |group| group.into()),
             prefetched: caller.prefetched.clone(),
             transaction,
             deadline: caller.deadline,

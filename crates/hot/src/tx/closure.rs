@@ -35,22 +35,22 @@ impl Run {
         Run { layout, families: Families::default(), operation, rights }
     }
 
-    fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         self.families.clear();
         if let Some(operation) = self.operation {
             operation.count_run();
         }
     }
 
-    fn name(&self) -> Option<&'static str> {
+    pub(crate) fn name(&self) -> Option<&'static str> {
         self.operation.map(|operation| operation.name)
     }
 
-    fn observe(&self, event: Event) {
+    pub(crate) fn observe(&self, event: Event) {
         match (self.operation, event) {
             (Some(operation), Event::Conflict) => operation.count_conflict(),
             (Some(operation), Event::RoundTrip) => operation.count_round_trip(),
-            (None, _) => {}
+            (_, Event::NotGreater(_)) | (None, _) => {}
         }
     }
 }

@@ -35,6 +35,7 @@ pub use raw::{RawTx, read_through};
 pub(crate) use rights::Rights;
 pub use source::ReadSource;
 pub use transaction::{Event, Transaction, check_outside, run_once};
+pub(crate) use typed::set_declared;
 
 use crate::command::*;
 use crate::error::Result;

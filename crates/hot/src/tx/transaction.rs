@@ -48,6 +48,9 @@ pub enum Event {
     Conflict,
     /// A call to the backend that it takes part in.
     RoundTrip,
+    /// So many of its [`SetIfGreater`](crate::command::Write::SetIfGreater) were not greater than what was stored. At most
+    /// once, after the commit.
+    NotGreater(usize),
 }
 
 thread_local! {

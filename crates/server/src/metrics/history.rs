@@ -2,7 +2,7 @@
 
 use super::text::Page;
 use crate::history::HistoryTier;
-use emberkeep_history::outbox::ConsumerStats;
+use emberkeep_history::outbox::{ConsumerStats, FeedStats};
 
 type Value = fn(&ConsumerStats) -> f64;
 
@@ -38,6 +38,28 @@ const CONSUMERS: [(&str, &str, &str, Value); 10] = [
     }),
 ];
 
+type FeedValue = fn(&FeedStats) -> u64;
+
+/// Of the readers beside each consumer, which feed the leaderboards: name, help, value.
+const FEEDS: [(&str, &str, FeedValue); 5] = [
+    ("applied", "Entries of a log that this process applied to leaderboards", |one| one.applied),
+    ("skipped", "Entries that cannot be applied to leaderboards", |one| one.skipped),
+    ("missed", "Entries that were gone before they were applied to leaderboards", |one| one.missed),
+    ("set_backs", "How often a feed found its log set back", |one| one.set_backs),
+    ("errors", "Failed passes of a feed; each is repeated", |one| one.errors),
+];
+
+fn write_feeds(tier: Option<&HistoryTier>, page: &mut Page) {
+    let feeds = tier.map(HistoryTier::feed_stats).unwrap_or_default();
+    for (name, help, value) in FEEDS {
+        let name = format!("emberkeep_log_feed_{name}_total");
+        page.family(&name, "counter", help);
+        for (log, stats) in &feeds {
+            page.line(&name, &[("log", log)], value(stats) as f64);
+        }
+    }
+}
+
 pub(super) fn write(tier: Option<&HistoryTier>, page: &mut Page) {
     let consumers = tier.map(HistoryTier::stats).unwrap_or_default();
     for (name, kind, help, value) in CONSUMERS {
@@ -47,6 +69,7 @@ pub(super) fn write(tier: Option<&HistoryTier>, page: &mut Page) {
             page.line(&name, &[("log", &one.log)], value(one));
         }
     }
+    write_feeds(tier, page);
     let waiting = tier.map_or(0, HistoryTier::waiting_entries);
     let help = "Entries of all logs that are not in history yet";
     page.single("emberkeep_history_waiting_entries", "gauge", help, waiting as f64);

@@ -9,8 +9,8 @@ use emberkeep_games::monsters::{MonsterId, SkillId};
 use emberkeep_games::reactors::rules::check_classification;
 use emberkeep_games::reactors::{ReactorId, Spot};
 use emberkeep_games::world::{CharacterId, Field, Tenant};
-use emberkeep_schema::Name;
 use emberkeep_schema::openapi::FieldSchema;
+use emberkeep_schema::{Day, Name};
 use serde_json::Value;
 use utoipa::IntoParams;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
@@ -28,6 +28,7 @@ pub(super) type EntityPath = Path<EntityId>;
 pub(super) type ZonePath = Path<ZoneId>;
 pub(super) type ZoneMemberPath = Path<(ZoneId, EntityId)>;
 pub(super) type BoardPath = Path<BoardCategory>;
+pub(super) type BoardDayPath = Path<(BoardCategory, BoardDay)>;
 pub(super) type BoardPlayerPath = Path<(BoardCategory, Player)>;
 pub(super) type ConnectionPath = Path<Connection>;
 pub(super) type RatePath = Path<(EntityId, Action)>;
@@ -118,6 +119,9 @@ pub(super) struct Attacker(pub(super) i64);
 /// The player or creature that is hit.
 pub(super) struct Target(pub(super) i64);
 
+/// The UTC day of a leaderboard.
+pub(super) struct BoardDay(pub(super) Day);
+
 /// A connection of a client.
 pub(super) struct Connection(pub(super) Name);
 /// What an entity does.
@@ -174,6 +178,18 @@ impl DescribePath for BoardCategory {
     fn describe(parameters: &mut Vec<Parameter>) {
         let description = "What the leaderboard counts: kills, damage, wins or playtime.";
         parameters.push(parameter::<String>("category", description, "kills"));
+    }
+}
+
+impl FromPath for BoardDay {
+    fn from_path(parameters: &PathParameters) -> Result<BoardDay, ApiError> {
+        parameters.parse("day", |text| text.parse()).map(BoardDay)
+    }
+}
+
+impl DescribePath for BoardDay {
+    fn describe(parameters: &mut Vec<Parameter>) {
+        parameters.push(parameter::<String>("day", "A UTC day.", "2026-01-31"));
     }
 }
 

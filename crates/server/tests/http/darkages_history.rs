@@ -3,6 +3,7 @@
 use crate::darkages::log_in;
 use crate::support::{Server, loopback};
 use emberkeep_history::{Deferred, History};
+use emberkeep_schema::Timestamp;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -206,6 +207,39 @@ async fn names_are_registered_once_and_found_in_any_case() {
 }
 
 #[tokio::test]
+async fn the_board_of_a_day_is_read_from_history_by_pages() {
+    let server = city().await;
+    for player in 1..=3 {
+        log_in(&server, player, 42).await;
+    }
+    for (attacker, damage) in [(1, 30), (2, 20)] {
+        hit(&server, attacker, 3, damage).await;
+    }
+    let day = Timestamp(server.store.now().await.unwrap()).day();
+    let path = format!("/v1/darkages/boards/damage/days/{day}");
+    let whole = until(&server, &path, |page| rows(page).len() == 2).await;
+    let scores = |page: &Value| -> Vec<(Value, Value)> {
+        rows(page).iter().map(|row| (row["player_id"].clone(), row["score"].clone())).collect()
+    };
+    assert_eq!(scores(&whole), [(json!(1), json!(30)), (json!(2), json!(20))]);
+    let first = server.get(&format!("{path}?limit=1")).await.json(200);
+    let next = first["next"].as_str().expect("a second page");
+    let second = server.get(&format!("{path}?limit=1&cursor={next}")).await.json(200);
+    assert_eq!([scores(&first), scores(&second)].concat(), scores(&whole));
+    let before = server.get("/v1/darkages/boards/damage/days/2020-01-31").await.json(200);
+    assert_eq!((&before["rows"], &before["next"]), (&json!([]), &Value::Null));
+    for path in ["damage/days/2020-02-30", "damage/days/today", "luck/days/2020-01-31"] {
+        let refused = server.get(&format!("/v1/darkages/boards/{path}")).await;
+        assert!((400..500).contains(&refused.status), "{path}: {}", refused.status);
+    }
+    let metrics = server.get("/metrics").await.text();
+    let applied =
+        metrics.lines().filter_map(|line| line.strip_prefix("emberkeep_log_feed_applied_total{log="));
+    let counts: Vec<f64> = applied.filter_map(|line| line.rsplit_once(' ')?.1.parse().ok()).collect();
+    assert_eq!(counts.iter().sum::<f64>(), 2.0, "{metrics}");
+}
+
+#[tokio::test]
 async fn a_ban_is_in_the_profile_and_in_the_audit_log() {
     let server = city().await;
     let body = json!({"player_id": 1, "username": "Ann", "email": "ann@example.org"});
@@ -215,11 +249,14 @@ async fn a_ban_is_in_the_profile_and_in_the_audit_log() {
     let banned = server.put("/v1/darkages/profiles/1/ban", ban.clone()).await.json(200);
     let expected = (&json!(true), &json!("speed hack"), &json!(expires));
     assert_eq!((&banned["is_banned"], &banned["ban_reason"], &banned["ban_expires"]), expected);
+    assert_eq!(server.get("/v1/darkages/profiles/1/ban").await.json(200), ban);
     let entries = server.get("/v1/darkages/audit-log?event_type=ban").await.json(200);
     assert_eq!(entries["rows"][0]["details"], ban);
     let past = server.put("/v1/darkages/profiles/1/ban", json!({"reason": "x", "expires": 5})).await;
     assert_eq!(past.problem(422), "invalid");
     let free = server.delete("/v1/darkages/profiles/1/ban").await.json(200);
+    assert_eq!(server.get("/v1/darkages/profiles/1/ban").await.problem(404), "not_found");
+    assert_eq!(server.get("/v1/darkages/profiles/77/ban").await.problem(404), "not_registered");
     assert_eq!((&free["is_banned"], &free["ban_reason"]), (&json!(false), &Value::Null));
     assert_eq!(server.put("/v1/darkages/profiles/2/ban", ban).await.problem(404), "not_registered");
     let noticed = json!({"event_type": "suspicious", "severity": "critical", "player_id": 1, "details": [1, {"a": null}]});

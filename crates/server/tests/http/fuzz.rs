@@ -2,7 +2,7 @@
 
 use crate::auth::Tokens;
 use crate::support::{Server, TENANT};
-use emberkeep_games::darkages::{DarkAges, Existing, LoginRequest, Point, ZoneId};
+use emberkeep_games::darkages::{DarkAges, LoginPolicy, LoginRequest, Point, ZoneId};
 use emberkeep_games::monsters::{MonsterId, Monsters, SpawnRequest};
 use emberkeep_games::reactors::{CreateRequest, ReactorId, Reactors};
 use emberkeep_games::world::{Field, Tenant};
@@ -86,7 +86,7 @@ async fn keep_alive(store: Store) {
         for player in [12_345, 12_346] {
             let login = LoginRequest::new(player, "client", ZoneId(42), Point::new(1.0, 0.0, 2.0));
             // Mostly it is logged in already, and that is well.
-            let _ = city.login(LoginRequest { existing: Existing::Refuse, ..login }).await;
+            let _ = city.login(LoginRequest { existing: LoginPolicy::Refuse, ..login }).await;
         }
         if !monsters.get(tenant, id).await.is_ok_and(|monster| monster.is_alive()) {
             let _ = monsters.remove(tenant, id).await;

@@ -19,10 +19,10 @@ pub use combat::{Damage, DamageRequest, Fighter};
 pub use connections::{Connection, ConnectionRequest};
 pub use hand_off::{HandOff, HandOffRequest};
 pub use nearby::{Nearby, NearbyRequest};
-pub use positions::Positioned;
+pub use positions::PositionsReport;
 pub use rate_limits::RateCheck;
-pub use sessions::{Existing, LoginRequest, SessionChange};
-pub use sweep::SessionsClosed;
+pub use sessions::{LoginPolicy, LoginRequest, SessionChange};
+pub use sweep::SessionSweep;
 pub use sweep_shards::HandOffsSwept;
 pub use zones::Heartbeat;
 

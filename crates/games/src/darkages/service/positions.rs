@@ -2,7 +2,7 @@
 
 use super::sessions::check_point;
 use super::*;
-use crate::darkages::limits::{DIRECTORY_READS_AT_ONCE, POSITIONS_MAX, POSITIONS_PER_TRANSACTION};
+use crate::darkages::limits::{DIRECTORY_READS_AT_ONCE, POSITIONS_MAX, POSITIONS_PER_READ};
 use crate::darkages::model::{Point, Position};
 use emberkeep_hot::engine::Pending;
 use std::collections::{BTreeMap, HashMap};
@@ -10,25 +10,27 @@ use tokio::task::JoinSet;
 
 /// What became of a bulk update.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Positioned {
+pub struct PositionsReport {
     /// Positions that were written.
     pub written: usize,
     /// Positions that were older than the stored one, or as old.
     pub outdated: usize,
-    /// Positions whose key has another type than a string: it stays as it is. Where shards are partitions of their own
-    /// also those of players who are not logged in.
-    pub refused: usize,
+    /// Where shards are partitions of their own: positions of players who are not logged in.
+    pub absent: usize,
 }
 
 impl DarkAges {
-    /// Sets the positions of many players, at most 50,000. Each is atomic by itself: a loop of transactions of 250, one
-    /// round trip for reading and one for writing each. Of several positions of one player the newest counts. A stored one
-    /// that cannot be read is replaced: it has no time. Sessions are not read: a position that comes after the logout
+    /// Sets the positions of many players, at most 50,000. Each is atomic by itself: they are written in bulk, without a
+    /// read. Of several positions of one player the newest counts. Where a position cannot be read, because another program
+    /// left something else, it has no time and is replaced. Sessions are not read: a position that comes after the logout
     /// expires by itself, and [`nearby`](DarkAges::nearby) does not find it.
     ///
     /// Where shards are partitions of their own, the directory is asked for each player, unless
     /// [`in_zone`](DarkAges::in_zone) says where they are.
-    pub fn set_positions(&self, positions: Vec<(EntityId, Position)>) -> Pending<'_, Result<Positioned>> {
+    pub fn set_positions(
+        &self,
+        positions: Vec<(EntityId, Position)>,
+    ) -> Pending<'_, Result<PositionsReport>> {
         Box::pin(async move {
             if positions.len() > POSITIONS_MAX {
                 let problem = format!("{}, expected at most {POSITIONS_MAX}", positions.len());
@@ -37,21 +39,17 @@ impl DarkAges {
             for (_, Position { x, y, z, .. }) in &positions {
                 check_point(&Point::new(*x, *y, *z))?;
             }
-            let mut done = Positioned::default();
+            let mut report = PositionsReport::default();
             let (groups, absent) = self.by_shard(positions, |(entity, _)| *entity).await?;
-            done.refused += absent.len();
+            report.absent = absent.len();
             for (shard, positions) in groups {
-                for chunk in positions.chunks(POSITIONS_PER_TRANSACTION) {
-                    let chunk = chunk.to_vec();
-                    let transaction = move |tx: &mut Tx<'_, Shard>| set_newer(tx, &chunk);
-                    let scope = self.store.scope(shard).named("darkages.set_positions");
-                    let more = scope.transact::<_, hot::Error, _>(transaction).await?;
-                    done.written += more.written;
-                    done.outdated += more.outdated;
-                    done.refused += more.refused;
-                }
+                let scope = self.store.scope(shard).named("darkages.set_positions");
+                let (count, keyed) = (positions.len(), |(entity, position)| (POSITION.key(entity), position));
+                let outdated = scope.put_each_if_greater(positions.into_iter().map(keyed)).await?;
+                report.written += count - outdated;
+                report.outdated += outdated;
             }
-            Ok(done)
+            Ok(report)
         })
     }
 
@@ -79,7 +77,7 @@ impl DarkAges {
             let (groups, _) = self.by_shard(entities, |(_, entity)| *entity).await?;
             for (shard, entities) in groups {
                 let scope = self.store.scope(shard).named("darkages.positions");
-                for chunk in entities.chunks(POSITIONS_PER_TRANSACTION) {
+                for chunk in entities.chunks(POSITIONS_PER_READ) {
                     let keys: Vec<_> = chunk.iter().map(|(_, entity)| POSITION.key(entity)).collect();
                     for ((place, _), position) in chunk.iter().zip(scope.get_each(&keys).await?) {
                         found[*place] = position;
@@ -136,31 +134,4 @@ fn newest(session: &Session, position: Option<Position>) -> Position {
     let Point { x, y, z, .. } = session.position;
     let of_session = Position { x, y, z, at: session.login_time };
     position.filter(|position| position.at >= of_session.at).unwrap_or(of_session)
-}
-
-fn set_newer(tx: &mut Tx<'_, Shard>, positions: &[(EntityId, Position)]) -> hot::Result<Positioned> {
-    let keys: Vec<_> = positions.iter().map(|(entity, _)| POSITION.key(entity)).collect();
-    let stored = tx.get_each(&keys)?;
-    let (mut done, mut newest) = (Positioned::default(), HashMap::new());
-    for (((entity, position), key), stored) in positions.iter().zip(&keys).zip(stored) {
-        let stored = match stored {
-            Ok(stored) => stored.map(|stored| stored.at),
-            Err(hot::Error::Corrupt { .. }) => None,
-            Err(hot::Error::WrongType { .. }) => {
-                done.refused += 1;
-                continue;
-            }
-            Err(error) => return Err(error),
-        };
-        // The same player may stand in the list twice.
-        let known: &mut Option<i64> = newest.entry(*entity).or_insert(stored);
-        if known.is_some_and(|at| at >= position.at) {
-            done.outdated += 1;
-            continue;
-        }
-        *known = Some(position.at);
-        tx.put(key, position)?;
-        done.written += 1;
-    }
-    Ok(done)
 }

@@ -37,7 +37,8 @@ impl DarkAges {
                 Err(hot::Error::Invalid { what, problem }) => return Err(Error::Invalid { what, problem }),
                 limit => limit?,
             };
-            let scope = self.store.scope(Entity(entity)).named("darkages.check_rate");
+            let scope =
+                self.store.scope(Entity(entity)).named("darkages.check_rate").sharing_commits("rates");
             let transaction = {
                 let limit = limit.clone();
                 move |tx: &mut Tx<'_, Entity>| limit.acquire(tx, &event_id)

@@ -11,7 +11,7 @@ use std::net::IpAddr;
 
 /// What a login does if the player has a living session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Existing {
+pub enum LoginPolicy {
     /// Closes it into history.
     #[default]
     Replace,
@@ -43,7 +43,7 @@ pub struct LoginRequest {
     /// The client's address; `None` = unknown.
     pub ip: Option<IpAddr>,
     /// What to do with a living session.
-    pub existing: Existing,
+    pub existing: LoginPolicy,
 }
 
 impl LoginRequest {
@@ -60,7 +60,7 @@ impl LoginRequest {
             team_id: 0,
             client_version: String::new(),
             ip: None,
-            existing: Existing::Replace,
+            existing: LoginPolicy::Replace,
         }
     }
 
@@ -215,7 +215,7 @@ fn login(tx: &mut Tx<'_, Shard>, request: &LoginRequest, server: &str) -> Result
     let last = LAST_LOGIN.key(EntityId(request.player_id));
     let (session, play, last) =
         tx.together(|tx| (tx.get(&SESSION.key(entity)), tx.get(&PLAY.key(entity)), tx.get(&last)))?;
-    if let (Some(session), Existing::Refuse) = (&session, request.existing) {
+    if let (Some(session), LoginPolicy::Refuse) = (&session, request.existing) {
         return Err(Error::AlreadyLoggedIn { entity, since: session.login_time });
     }
     let now = tx.now();

@@ -3,7 +3,7 @@
 
 use super::hand_off::{end_passage, remove_arrival};
 use super::homes::Homes;
-use super::sessions::{Existing, Identity, LoginRequest, begin, end_former};
+use super::sessions::{Identity, LoginPolicy, LoginRequest, begin, end_former};
 use super::*;
 use crate::darkages::events::{audit, event_id};
 use crate::darkages::history::{AuditEvent, Severity};
@@ -28,8 +28,8 @@ impl DarkAges {
         for _ in 0..CLAIMS_MAX {
             // What is there without a living session may still begin one.
             let expected = match request.existing {
-                Existing::Replace => None,
-                Existing::Refuse => Some(self.check_logged_out(entity).await?),
+                LoginPolicy::Replace => None,
+                LoginPolicy::Refuse => Some(self.check_logged_out(entity).await?),
             };
             let claim = Claim { expected, above, ..Claim::new(home, "") };
             let Some(place) = self.claim(entity, claim).await? else { continue };

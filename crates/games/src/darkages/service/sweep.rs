@@ -8,7 +8,7 @@ use emberkeep_primitives::Presence;
 
 /// What a pass over the sessions that were due did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct SessionsClosed {
+pub struct SessionSweep {
     /// Sessions that had ended and are recorded now.
     pub closed: usize,
     /// Sessions that live: they are checked again when they can be gone.
@@ -19,7 +19,7 @@ pub struct SessionsClosed {
     pub failed: usize,
 }
 
-impl SessionsClosed {
+impl SessionSweep {
     fn seen(&self) -> usize {
         self.closed + self.alive + self.unreadable + self.failed
     }
@@ -32,9 +32,9 @@ impl DarkAges {
     ///
     /// Where shards are partitions of their own, each session is compared with the directory once a minute, and one that
     /// it does not know is closed, too. A shard that fails does not stop the others; an error says that nothing was done.
-    pub fn close_expired(&self, limit: usize) -> Pending<'_, Result<SessionsClosed>> {
+    pub fn close_expired(&self, limit: usize) -> Pending<'_, Result<SessionSweep>> {
         Box::pin(async move {
-            let (mut done, mut failure) = (SessionsClosed::default(), None);
+            let (mut done, mut failure) = (SessionSweep::default(), None);
             for scope in self.scopes().into_iter().filter(|scope| self.is_here(*scope.partition())) {
                 while done.seen() < limit {
                     let count = (limit - done.seen()).min(CLOSED_PER_TRANSACTION);
@@ -110,10 +110,10 @@ fn expired_page(
     Ok((ended.map(|(entity, _)| entity).collect(), is_last))
 }
 
-fn close_due(tx: &mut Tx<'_, Shard>, count: usize) -> hot::Result<SessionsClosed> {
+fn close_due(tx: &mut Tx<'_, Shard>, count: usize) -> hot::Result<SessionSweep> {
     let due: Vec<EntityId> =
         sessions_due().pop_due(tx, count)?.into_iter().map(|(entity, _)| entity).collect();
-    let mut done = SessionsClosed::default();
+    let mut done = SessionSweep::default();
     let now = tx.now();
     let (mut ended, lives) = (Vec::new(), lives(tx, &due)?);
     for (entity, life) in due.into_iter().zip(lives) {

@@ -7,7 +7,7 @@
 use super::hand_off::{arrivals_due, end_passage, remove_ended};
 use super::homes::Homes;
 use super::sessions::end_former;
-use super::sweep::SessionsClosed;
+use super::sweep::SessionSweep;
 use super::*;
 use crate::darkages::limits::ARRIVAL_WAIT;
 use crate::darkages::passage::Passage;
@@ -166,8 +166,8 @@ impl DarkAges {
     }
 
     /// Compares the sessions of a shard that are due with the directory.
-    pub(super) async fn compare_due(&self, scope: &Scope<Shard>, count: usize) -> Result<SessionsClosed> {
-        let mut done = SessionsClosed::default();
+    pub(super) async fn compare_due(&self, scope: &Scope<Shard>, count: usize) -> Result<SessionSweep> {
+        let mut done = SessionSweep::default();
         let due =
             scope.clone().named("darkages.close_expired").transact(move |tx| read_due(tx, count)).await?;
         for due in due {
@@ -185,7 +185,7 @@ impl DarkAges {
         Ok(done)
     }
 
-    async fn compare(&self, scope: &Scope<Shard>, due: Due, done: &mut SessionsClosed) -> Result<()> {
+    async fn compare(&self, scope: &Scope<Shard>, due: Due, done: &mut SessionSweep) -> Result<()> {
         let entity = due.entity;
         if !due.is_readable {
             let later = move |tx: &mut Tx<'_, Shard>| {

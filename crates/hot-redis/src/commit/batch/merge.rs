@@ -11,6 +11,11 @@ use hashbrown::HashSet;
 /// command can do both.
 pub(super) fn push_merged(writes: &mut Vec<Write>, write: Write) {
     use Write::*;
+    let is_conditional = |write: &Write| matches!(write, SetIfGreater(..));
+    if is_conditional(&write) || writes.iter().any(is_conditional) {
+        // Each condition is decided and counted by the server.
+        return writes.push(write);
+    }
     if matches!(write, Del | Set(_, Expiry::Never | Expiry::At(_))) {
         writes.clear();
         return writes.push(write);

@@ -3,7 +3,7 @@
 use super::push_merged;
 use crate::script::{has_early_deadline, postpone};
 use bytes::Bytes;
-use emberkeep_hot::command::{Expiry, RawKey, Score, Write};
+use emberkeep_hot::command::{Expiry, RawKey, Score, Write, number_after_comma};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -38,7 +38,9 @@ impl Data {
             SAdd(_) | SRem(_) => Data::Set(BTreeSet::new()),
             ZAdd(_) | ZIncrBy(..) | ZRem(_) => Data::Scores(BTreeMap::new()),
             LPush(_) | RPush(_) | LPop(_) | RPop(_) | LSet(..) | LTrim(..) => Data::List(VecDeque::new()),
-            Set(..) | IncrBy(_) | Del | ExpireAt(_) | ExpireAtIfNone(_) | Persist => Data::Text(0),
+            Set(..) | SetIfGreater(..) | IncrBy(_) | Del | ExpireAt(_) | ExpireAtIfNone(_) | Persist => {
+                Data::Text(0)
+            }
         }
     }
 
@@ -119,6 +121,13 @@ impl Key {
                 };
                 *key = Some((Data::Text(number), deadline));
             }
+            (Write::SetIfGreater(text, expiry), key) => {
+                let stored =
+                    key.as_ref().and_then(|(data, _)| if let Data::Text(n) = data { Some(*n) } else { None });
+                if stored < number_after_comma(text) {
+                    self.apply(&Write::Set(text.clone(), *expiry));
+                }
+            }
             (write, None) if write.is_of_deadline() => {}
             (Write::ExpireAt(at), Some((_, deadline))) => *deadline = Some(*at),
             (Write::ExpireAtIfNone(at), Some((_, deadline))) => *deadline = deadline.or(Some(*at)),
@@ -149,9 +158,11 @@ fn write(kind: usize) -> BoxedStrategy<Write> {
     let pairs = |words: Vec<Bytes>| words.into_iter().map(|word| (word.clone(), word)).collect();
     let scores = |words: Vec<Bytes>| words.into_iter().zip((0..).map(Score::from_i64)).collect();
     let expiry = prop_oneof![Just(Expiry::Never), Just(Expiry::Keep), (1..9i64).prop_map(Expiry::At)];
-    let set = (0..9u8, expiry).prop_map(|(n, expiry)| Write::Set(Bytes::from(n.to_string()), expiry));
+    let text = |n: u8| Bytes::from(n.to_string());
+    let set = (0..9u8, expiry.clone()).prop_map(move |(n, expiry)| Write::Set(text(n), expiry));
+    let set_if = (0..9u8, expiry).prop_map(move |(n, expiry)| Write::SetIfGreater(text(n), expiry));
     let of_kind = match kind {
-        0 => prop_oneof![set, (-9..9i64).prop_map(Write::IncrBy)].boxed(),
+        0 => prop_oneof![4 => set, 1 => set_if, 4 => (-9..9i64).prop_map(Write::IncrBy)].boxed(),
         1 => prop_oneof![
             words().prop_map(move |w| Write::HSet(pairs(w))),
             (words(), -9..9i64).prop_map(|(w, by)| Write::HIncrBy(w[0].clone(), by)),

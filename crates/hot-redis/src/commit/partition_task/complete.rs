@@ -65,7 +65,7 @@ pub(super) fn complete(task: &mut PartitionTask, completed: CompletedCommit) {
             clear_cache(task);
             for (index, group) in groups.into_iter().enumerate() {
                 match passed.get(index) {
-                    Some(true) => committed(task, group, unconfirmed.as_deref()),
+                    Some(Some(not_greater)) => committed(task, group, *not_greater, unconfirmed.as_deref()),
                     _ => run_again(task, group, None),
                 }
             }
@@ -136,7 +136,9 @@ impl Completion<'_> {
 
     fn group_answered(&mut self, mut group: Group, answer: GroupAnswer) {
         match answer {
-            GroupAnswer::Committed => committed(self.task, group, self.unconfirmed.as_deref()),
+            GroupAnswer::Committed { not_greater } => {
+                committed(self.task, group, not_greater, self.unconfirmed.as_deref());
+            }
             GroupAnswer::NotBegun => run_again(self.task, group, None),
             GroupAnswer::Stale(replies) => self.stale(group, replies),
             GroupAnswer::Leased => {
@@ -253,14 +255,18 @@ impl Completion<'_> {
 /// The commit checked the ACL: what passed need not be checked again for a while.
 fn add_verified(task: &mut PartitionTask, answer: &Answer, groups: &[Group]) {
     for (group, answer) in groups.iter().zip(&answer.groups) {
-        if matches!(answer, GroupAnswer::Committed) {
+        if answer.is_committed() {
             task.acl.add(group.effects());
         }
     }
 }
 
-fn committed(task: &mut PartitionTask, mut group: Group, unconfirmed: Option<&str>) {
+fn committed(task: &mut PartitionTask, mut group: Group, not_greater: usize, unconfirmed: Option<&str>) {
     add(&task.shared.counters.committed, group.transactions().len() as u64);
+    if not_greater > 0 {
+        // A transaction with conditional writes is the only one of its group.
+        group.transactions_mut().for_each(|transaction| transaction.record_not_greater(not_greater));
+    }
     let has_effects = !group.effects().is_empty();
     if has_effects {
         group.transactions_mut().for_each(QueuedTransaction::end_leases);
@@ -376,8 +382,7 @@ fn fail_all(group: Group, error: &Error) {
 
 /// Whether a group with effects was committed: then the script wrote the receipt.
 fn wrote_receipt(answer: &Answer, groups: &[Group]) -> bool {
-    let written = |(group, answer): (&Group, &GroupAnswer)| {
-        matches!(answer, GroupAnswer::Committed) && !group.effects().is_empty()
-    };
+    let written =
+        |(group, answer): (&Group, &GroupAnswer)| answer.is_committed() && !group.effects().is_empty();
     groups.iter().zip(&answer.groups).any(written)
 }

@@ -63,13 +63,12 @@ impl Life {
         write: &Write,
     ) -> Result<()> {
         match write {
-            Write::Set(_, expiry) => {
-                self.deadline = match expiry {
-                    Expiry::Keep => self.deadline.filter(|_| self.exists),
-                    Expiry::Never => None,
-                    Expiry::At(at) => Some(*at),
-                };
-                self.exists = true;
+            Write::Set(_, expiry) => self.set(*expiry),
+            Write::SetIfGreater(text, expiry) => {
+                let before = &so_far[..so_far.len() - 1];
+                if replaces(text, &crate::tx::read_through(source, key, before, &Read::Get)?) {
+                    self.set(*expiry);
+                }
             }
             Write::Del => *self = Life { exists: false, deadline: None },
             Write::ExpireAt(at) => self.deadline = self.exists.then_some(*at),
@@ -84,6 +83,15 @@ impl Life {
             _ => self.end_if_empty(source, key, so_far, write)?,
         }
         Ok(())
+    }
+
+    fn set(&mut self, expiry: Expiry) {
+        self.deadline = match expiry {
+            Expiry::Keep => self.deadline.filter(|_| self.exists),
+            Expiry::Never => None,
+            Expiry::At(at) => Some(at),
+        };
+        self.exists = true;
     }
 
     fn end_if_empty(
@@ -104,4 +112,9 @@ impl Life {
         }
         Ok(())
     }
+}
+
+/// Whether a string is set if it is greater than what GET returned.
+pub(crate) fn replaces(text: &[u8], stored: &Reply) -> bool {
+    is_greater(text, if let Reply::Blob(stored) = stored { Some(stored) } else { None })
 }

@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::limits::REPLY_ELEMENTS_MAX;
 use bytes::Bytes;
 use lifetime::lifetime;
+pub(crate) use lifetime::replaces;
 use list::read_list;
 use members::{After, read_members};
 use scores::{ScoreAfter, read_scores};
@@ -45,6 +46,7 @@ pub(crate) fn read(
         (WrittenValue::Untouched, _) => below.ask(read.clone()),
         (WrittenValue::Text(text), Read::Get) => Ok(Reply::Blob(text.clone())),
         (WrittenValue::Increment(by), Read::Get) => below.incremented(*by),
+        (WrittenValue::Greatest { text, increment }, Read::Get) => below.greatest(text, *increment),
         (WrittenValue::Members(members), read) => read_members(&mut below, members, read),
         (WrittenValue::Scores(scores), read) => read_scores(&mut below, scores, read),
         (WrittenValue::List, read) => read_list(&mut below, writes, read),
@@ -72,6 +74,19 @@ impl KeySource<'_> {
             Reply::Int(n) => Ok(n),
             other => Err(mismatch(&read, &other)),
         }
+    }
+
+    /// The greater one of what is stored, incremented before, and a string.
+    fn greatest(&mut self, text: &Bytes, increment: Option<i64>) -> Result<Reply> {
+        let stored = match increment {
+            None => self.ask(Read::Get)?,
+            Some(by) => self.incremented(by)?,
+        };
+        Ok(match stored {
+            Reply::Blob(stored) if !is_greater(text, Some(&stored)) => Reply::Blob(stored),
+            refusal @ Reply::WrongType(_) if increment.is_some() => refusal,
+            _ => Reply::Blob(text.clone()),
+        })
     }
 
     fn incremented(&mut self, by: i64) -> Result<Reply> {
@@ -109,6 +124,12 @@ enum WrittenValue {
     Untouched,
     Text(Bytes),
     Increment(i64),
+    /// This string, unless the number of what is stored is as great.
+    Greatest {
+        text: Bytes,
+        /// What is stored was incremented before.
+        increment: Option<i64>,
+    },
     /// Fields of a hash, or members of a set with an empty value.
     Members(Members),
     Scores(BTreeMap<Bytes, ScoreAfter>),
@@ -132,7 +153,9 @@ impl View {
     fn kind(&self) -> Option<Kind> {
         match &self.body {
             WrittenValue::Untouched => None,
-            WrittenValue::Text(_) | WrittenValue::Increment(_) => Some(Kind::Text),
+            WrittenValue::Text(_) | WrittenValue::Increment(_) | WrittenValue::Greatest { .. } => {
+                Some(Kind::Text)
+            }
             WrittenValue::Members(members) => Some(members.kind),
             WrittenValue::Scores(_) => Some(Kind::SortedSet),
             WrittenValue::List => Some(Kind::List),
@@ -147,6 +170,7 @@ impl View {
         }
         match write {
             Write::Set(value, _) => *self = View { cut: true, body: WrittenValue::Text(value.clone()) },
+            Write::SetIfGreater(value, _) => self.set_if_greater(value),
             Write::Del => *self = View { cut: true, body: WrittenValue::Untouched },
             Write::IncrBy(by) => self.increment(key, *by)?,
             Write::HSet(pairs) => {
@@ -190,10 +214,34 @@ impl View {
         Ok(())
     }
 
+    fn set_if_greater(&mut self, value: &Bytes) {
+        match &mut self.body {
+            WrittenValue::Text(text) | WrittenValue::Greatest { text, .. } => {
+                if is_greater(value, Some(text)) {
+                    *text = value.clone();
+                }
+            }
+            WrittenValue::Untouched if !self.cut => {
+                self.body = WrittenValue::Greatest { text: value.clone(), increment: None };
+            }
+            WrittenValue::Increment(by) => {
+                self.body = WrittenValue::Greatest { text: value.clone(), increment: Some(*by) };
+            }
+            // Neither what is absent nor a collection has a number.
+            WrittenValue::Untouched
+            | WrittenValue::Members(_)
+            | WrittenValue::Scores(_)
+            | WrittenValue::List => {
+                *self = View { cut: true, body: WrittenValue::Text(value.clone()) };
+            }
+        }
+    }
+
     fn increment(&mut self, key: &RawKey, by: i64) -> Result<()> {
         let before = match &self.body {
             WrittenValue::Text(text) => parse_integer(text).ok_or_else(|| not_an_integer(key))?,
             WrittenValue::Increment(sum) => *sum,
+            WrittenValue::Greatest { .. } => return Err(not_an_integer(key)),
             _ => 0,
         };
         let sum = sum_of(key, before, by)?;

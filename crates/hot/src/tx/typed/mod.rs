@@ -6,3 +6,5 @@ mod log;
 mod set;
 mod sorted_set;
 mod text;
+
+pub(crate) use text::set_declared;

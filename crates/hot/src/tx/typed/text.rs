@@ -57,16 +57,23 @@ impl<P: Partition> Tx<'_, P> {
         F::Ttl: Automatic,
         C: Codec,
     {
-        let expiry = match F::DECLARATION.ttl {
-            Ttl::Persistent | Ttl::Given => Expiry::Never,
-            Ttl::Refresh { ms } => Expiry::At(self.now() + ms),
-            Ttl::Fixed { .. } => {
-                self.set(key, encoded::<F, C>(value)?, Expiry::Keep)?;
-                let raw = self.key(key);
-                return refresh(&mut self.raw, raw, F::DECLARATION.ttl);
-            }
-        };
-        self.set(key, encoded::<F, C>(value)?, expiry)
+        let (raw, text) = (self.key(key), encoded::<F, C>(value)?);
+        set_declared(&mut self.raw, raw, F::DECLARATION.ttl, |expiry| Write::Set(text, expiry))
+    }
+
+    /// Sets the value, and its deadline as the family declares, if the number after the last comma of its text is greater
+    /// than the stored one: of a value `x,y,z,time` the newest stays, in whatever order they come. A stored text without
+    /// such a number is replaced. Nothing is read, so nothing conflicts; [`Scope::put_each_if_greater`](crate::Scope::put_each_if_greater) says how many were not set.
+    ///
+    /// Cost: local; sent with the commit, which it does not share with other transactions on the key.
+    pub fn put_if_greater<F, C>(&mut self, key: &Key<F>, value: &C::Value) -> Result<()>
+    where
+        F: Family<Partition = P, Kind = Text<C>>,
+        F::Ttl: Automatic,
+        C: Codec,
+    {
+        let (raw, text) = (self.key(key), encoded::<F, C>(value)?);
+        set_declared(&mut self.raw, raw, F::DECLARATION.ttl, |expiry| Write::SetIfGreater(text, expiry))
     }
 
     /// Sets the value with a TTL of the caller.
@@ -127,5 +134,25 @@ impl<P: Partition> Tx<'_, P> {
         F::Ttl: Automatic,
     {
         self.write(key, Write::IncrBy(by))
+    }
+}
+
+/// Sets a string by this write, with the deadline that its family declares.
+pub(crate) fn set_declared(
+    raw: &mut RawTx<'_>,
+    key: RawKey,
+    ttl: Ttl,
+    write: impl FnOnce(Expiry) -> Write,
+) -> Result<()> {
+    match ttl {
+        Ttl::Persistent | Ttl::Given => raw.write(key, write(Expiry::Never)),
+        Ttl::Refresh { ms } => {
+            let at = raw.now() + ms;
+            raw.write(key, write(Expiry::At(at)))
+        }
+        Ttl::Fixed { .. } => {
+            raw.write(key.clone(), write(Expiry::Keep))?;
+            refresh(raw, key, ttl)
+        }
     }
 }

@@ -1,15 +1,18 @@
 //! Leaderboards in hot state, by day and of all time.
 
+use super::page::archive;
+use super::rows::RowPage;
 use super::sessions::bounded;
 use crate::answer::Answer;
 use crate::error::ApiError;
 use crate::extract::{Path, Query};
 use crate::limits::{BOARD_AROUND_DEFAULT, BOARD_AROUND_MAX, PAGE_ENTRIES_DEFAULT, PAGE_ENTRIES_MAX};
-use crate::routes::path::{BoardPath, BoardPlayerPath};
+use crate::routes::path::{BoardDayPath, BoardPath, BoardPlayerPath};
 use crate::routes::responses::NotFound;
 use crate::state::AppState;
 use axum::extract::State;
 use emberkeep_games::darkages::boards::{self, Period};
+use emberkeep_games::darkages::history::DailyScore;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -85,6 +88,33 @@ pub(super) async fn get_board(
     let limit = bounded(query.limit.map_or(PAGE_ENTRIES_DEFAULT, usize::from), PAGE_ENTRIES_MAX)?;
     let period = query.period(&app).await?;
     Ok(Answer(app.boards.top(category, period, limit).await?.into()))
+}
+
+type DailyScorePage = RowPage<DailyScore>;
+
+/// Which part of a board in history.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct DailyBoardQuery {
+    /// At most this many rows; 100 if absent.
+    #[param(minimum = 1, maximum = 1_000, example = 100)]
+    limit: Option<u16>,
+    /// The `next` of the page before; absent for the first page.
+    cursor: Option<String>,
+}
+
+/// Lists the leaderboard of a day as history has it, also of days long ago: the best first, equal scores by player.
+#[utoipa::path(get, path = "/v1/darkages/boards/{category}/days/{day}", tag = "darkages",
+    params(BoardDayPath, DailyBoardQuery), responses((status = 200, description = "A page", body = DailyScorePage)))]
+pub(super) async fn list_daily_board(
+    State(app): State<AppState>,
+    Path((category, day)): BoardDayPath,
+    Query(query): Query<DailyBoardQuery>,
+) -> Result<Answer<DailyScorePage>, ApiError> {
+    let limit = bounded(query.limit.map_or(PAGE_ENTRIES_DEFAULT, usize::from), PAGE_ENTRIES_MAX)?;
+    let after = query.cursor.as_deref().map(str::parse).transpose()?;
+    Ok(Answer(archive(&app)?.daily_board(category, day.0, limit, after).await?.into()))
 }
 
 /// Returns the rank and the score of a player.

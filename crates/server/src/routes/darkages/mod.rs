@@ -49,6 +49,7 @@ fn read_routes() -> OpenApiRouter<AppState> {
         .routes(routes!(events::get_player_stats))
         .routes(routes!(metrics::list_zone_metrics))
         .routes(routes!(boards::get_board))
+        .routes(routes!(boards::list_daily_board))
         .routes(routes!(boards::get_rank))
         .routes(routes!(boards::get_board_around))
 }
@@ -81,6 +82,7 @@ fn service_routes() -> OpenApiRouter<AppState> {
         .routes(routes!(profiles::change_username))
         .routes(routes!(profiles::change_email))
         .routes(routes!(profiles::record_login))
+        .routes(routes!(profiles::get_ban))
         .routes(routes!(audit::list_audit_entries, audit::record_audit_entry))
 }
 

@@ -14,7 +14,7 @@ use emberkeep_games::darkages::archive::Archive;
 use emberkeep_games::darkages::archive::profiles::{Ban, Login, NewPlayer, ProfileUpdate};
 use emberkeep_games::darkages::history::{AuditEntry, AuditEvent, PlayerProfile, Severity};
 use emberkeep_schema::Timestamp;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 use std::net::IpAddr;
 use utoipa::ToSchema;
@@ -255,6 +255,29 @@ pub(super) async fn ban_profile(
     };
     archive.record_audit(entry).await?;
     Ok(Answer(profile.into()))
+}
+
+/// A ban that has not expired.
+#[derive(Serialize, ToSchema)]
+pub(super) struct LivingBan {
+    /// Why.
+    #[schema(example = "speed hack")]
+    reason: String,
+    /// When it ends, in milliseconds since 1970; `null` if never.
+    expires: Option<i64>,
+}
+
+/// Returns the ban of a player that has not expired.
+#[utoipa::path(get, path = "/v1/darkages/profiles/{player}/ban", tag = "darkages",
+    params(PlayerPath), responses((status = 200, description = "The ban", body = LivingBan), NotFound))]
+pub(super) async fn get_ban(
+    State(app): State<AppState>,
+    Path(player): PlayerPath,
+) -> Result<Answer<LivingBan>, ApiError> {
+    let ban = archive(&app)?.ban_of(player.0).await?;
+    let Ban { reason, expires } =
+        ban.ok_or_else(|| ApiError::not_found(format!("player {} is not banned", player.0)))?;
+    Ok(Answer(LivingBan { reason, expires: expires.map(|expires| expires.0) }))
 }
 
 /// Ends the ban of a player. A player without one stays as it is.

@@ -9,7 +9,7 @@ use crate::routes::responses::{Conflict, Created, NotFound};
 use crate::state::AppState;
 use axum::extract::State;
 use axum::http::StatusCode;
-use emberkeep_games::darkages::{EntityId, Existing, LoginRequest, Point, Session, SessionChange, ZoneId};
+use emberkeep_games::darkages::{EntityId, LoginPolicy, LoginRequest, Point, Session, SessionChange, ZoneId};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use utoipa::{IntoParams, ToSchema};
@@ -91,8 +91,8 @@ impl From<Login> for LoginRequest {
             client_version: login.client_version,
             ip: login.ip,
             existing: match login.existing {
-                ExistingSession::Replace => Existing::Replace,
-                ExistingSession::Refuse => Existing::Refuse,
+                ExistingSession::Replace => LoginPolicy::Replace,
+                ExistingSession::Refuse => LoginPolicy::Refuse,
             },
             ..new
         }
@@ -252,7 +252,7 @@ pub(super) struct CloseExpired {
 
 /// What a pass over the sessions that were due did.
 #[derive(Serialize, ToSchema)]
-pub(super) struct SessionsClosed {
+pub(super) struct SessionSweep {
     /// Sessions that had ended and are recorded now.
     closed: usize,
     /// Sessions that have had activity since they became due.
@@ -264,12 +264,12 @@ pub(super) struct SessionsClosed {
 /// Closes sessions that have expired into history. The server does it by itself, too.
 #[utoipa::path(post, path = "/v1/darkages/sweep", tag = "darkages",
     request_body = CloseExpired,
-    responses((status = 200, description = "What was done", body = SessionsClosed)))]
+    responses((status = 200, description = "What was done", body = SessionSweep)))]
 pub(super) async fn close_expired_sessions(
     State(app): State<AppState>,
     Json(body): Json<CloseExpired>,
-) -> Result<Answer<SessionsClosed>, ApiError> {
+) -> Result<Answer<SessionSweep>, ApiError> {
     let limit = bounded(body.limit.into(), SESSIONS_CLOSED_MAX)?;
     let done = app.darkages.close_expired(limit).await?;
-    Ok(Answer(SessionsClosed { closed: done.closed, alive: done.alive, unreadable: done.unreadable }))
+    Ok(Answer(SessionSweep { closed: done.closed, alive: done.alive, unreadable: done.unreadable }))
 }
