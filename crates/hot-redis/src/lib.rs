@@ -8,6 +8,7 @@
 //! `cluster`.
 
 mod acl;
+pub mod acl_file;
 mod backoff;
 mod cache;
 mod clock;

@@ -31,6 +31,8 @@ pub(crate) struct Shared {
     pub(crate) counters: Counters,
     /// For the read caches of all partitions.
     pub(crate) budget: Arc<Budget>,
+    /// A key of the engine that never exists.
+    pub(crate) probe: Bytes,
     /// Numbers commit sequences: none is used twice, also not by a partition's second task.
     pub(crate) sequences_opened: AtomicU64,
 }
@@ -71,6 +73,7 @@ impl Counters {
 impl Shared {
     pub(crate) fn new(router: Router, layout: KeyLayout, process: String) -> Shared {
         Shared {
+            probe: own_key(&layout, b"", b"probe"),
             name: router.url().to_string(),
             router,
             clocks: Mutex::default(),
@@ -123,8 +126,12 @@ impl Shared {
 
     /// A key of the engine itself, in the slot of the partition.
     pub(crate) fn engine_key(&self, partition: &[u8], name: &[u8]) -> Bytes {
-        let mut out = Vec::new();
-        self.layout.write_own(partition, name, &mut out);
-        Bytes::from(out)
+        own_key(&self.layout, partition, name)
     }
+}
+
+fn own_key(layout: &KeyLayout, partition: &[u8], name: &[u8]) -> Bytes {
+    let mut out = Vec::new();
+    layout.write_own(partition, name, &mut out);
+    Bytes::from(out)
 }

@@ -127,6 +127,8 @@ impl InFlight {
             lease: self.clock.lease(),
             wants_time: self.clock.is_due(),
             check_acl: self.check_acl,
+            declares_reads: shared.router.url().cluster,
+            probe: &shared.probe,
             process: &shared.process,
             groups: self.groups,
         };

@@ -62,6 +62,8 @@ async fn read_slot(shared: &Shared, slot: u16, reads: &[(RawKey, Read)]) -> Resu
         lease: Duration::ZERO,
         wants_time: shared.clock_of_slot(slot).is_due(),
         check_acl: false,
+        declares_reads: shared.router.url().cluster,
+        probe: &shared.probe,
         process: &shared.process,
         groups: 0,
     };

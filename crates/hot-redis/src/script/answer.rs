@@ -13,6 +13,9 @@ pub(crate) struct Answer {
     pub(crate) status: Status,
     pub(crate) groups: Vec<GroupAnswer>,
     pub(crate) fetched: Vec<Value>,
+    /// Our user may declare keys to a script that it may not write, so a check of a command says nothing about the
+    /// next key.
+    pub(crate) is_restricted: bool,
 }
 
 pub(crate) enum Status {
@@ -69,12 +72,12 @@ impl Answer {
     /// The short answer: so many groups, all of them committed.
     fn all_committed(groups: usize) -> Answer {
         let groups = (0..groups).map(|_| GroupAnswer::Committed).collect();
-        Answer { time_us: None, status: Status::Done, groups, fetched: vec![] }
+        Answer { time_us: None, status: Status::Done, groups, fetched: vec![], is_restricted: false }
     }
 
     /// Parses the answer to a call of so many groups; `None` when it has another shape.
     pub(crate) fn parse(value: Value, groups_sent: usize) -> Option<Answer> {
-        let parts = match value {
+        let mut parts = match value {
             Value::Array(parts) => parts,
             Value::Int(groups) => {
                 let groups = usize::try_from(groups).ok().filter(|groups| *groups == groups_sent)?;
@@ -82,6 +85,7 @@ impl Answer {
             }
             _ => return None,
         };
+        let is_restricted = parts.len() == 5 && matches!(parts.pop(), Some(Value::Int(1)));
         let [time, status, groups, fetched]: [Value; 4] = parts.try_into().ok()?;
         let Value::Int(time) = time else { return None };
         let status = match status {
@@ -104,7 +108,7 @@ impl Answer {
             0 => None,
             time => Some(possible(time)?),
         };
-        Some(Answer { time_us, status, groups, fetched: array(fetched)? })
+        Some(Answer { time_us, status, groups, fetched: array(fetched)?, is_restricted })
     }
 }
 

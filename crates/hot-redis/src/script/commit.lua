@@ -10,11 +10,14 @@
 -- program of packed numbers says how the words belong together. A key, a word or a shape in it is its place
 -- in KEYS, ARGV or SHAPES.
 --
--- KEYS  1..n the data keys; then the lease keys of the first of them (unless MODE is 0); last the receipt (unless SEQUENCE is '')
--- ARGV  KEYS n   MODE '0' writes nothing, '1' has lease keys, '2' also checks our user's ACL   SEQUENCE of this commit, or ''
+-- KEYS  1..n the data keys without the HIDDEN last ones; then the lease keys of the first of them (unless MODE is 0); last the receipt
+--       (unless SEQUENCE is '')
+-- ARGV  KEYS n   MODE '0' writes nothing, '1' has lease keys, '2' also checks our user's ACL for each command, '3' for each command and key   SEQUENCE of this commit, or ''
 --       TIME '' | 't' return the time | the client's estimate in ms (a commit without one is refused if its sequence has no
 --       receipt: it may be a late copy)   PROCESS   LEASE_MS   RECEIPT_MS   ELEMENTS_MAX of a reply
---       ALLOWANCE_MS largest difference of the clocks   GROUPS   PROGRAM the groups, then the fetches   SHAPES of reads   WORDS…
+--       ALLOWANCE_MS largest difference of the clocks   GROUPS   HIDDEN number of data keys that are only read and are no KEYS:
+--       our user may have no right to write them   PROBE '' or a key of the engine that never exists
+--       PROGRAM the groups, then the fetches   SHAPES of reads   WORDS…   the hidden keys
 -- shape: command, count command or '', number of arguments, arguments
 -- group: a header (GROUP_…: its length, whether to ask for leases, how many of each), then in this order:
 --   text     key, word: a string that is present
@@ -30,7 +33,8 @@
 --   woken    log that the writes append to: its followers get a message, as those of appended logs do
 -- fetches: number, then key and shape of each
 --
--- Answer: { time in µs or 0, status, group answers, fetched replies }
+-- Answer: { time in µs or 0, status, group answers, fetched replies }, and 1 if MODE is '3' and our user may declare keys that it may
+--       not write
 --   status  a STATUS_… number, or { PARTIAL, group, message }: failed after the first write
 --   group   COMMITTED, LEASED to another process, NOT_BEGUN because a group before it failed; { STALE, replies };
 --           { WRONG_TYPE, number of the type, type found }; { LOG_FULL, number of the log entry };
@@ -39,7 +43,8 @@
 
 -- The numbers of the protocol. A test compares them with layout.rs.
 local ARG_KEYS, ARG_MODE, ARG_SEQUENCE, ARG_TIME, ARG_PROCESS, ARG_LEASE_MS, ARG_RECEIPT_MS = 1, 2, 3, 4, 5, 6, 7
-local ARG_ELEMENTS_MAX, ARG_ALLOWANCE_MS, ARG_GROUPS, ARG_PROGRAM, ARG_SHAPES, ARG_WORDS = 8, 9, 10, 11, 12, 13
+local ARG_ELEMENTS_MAX, ARG_ALLOWANCE_MS, ARG_GROUPS, ARG_HIDDEN, ARG_PROBE = 8, 9, 10, 11, 12
+local ARG_PROGRAM, ARG_SHAPES, ARG_WORDS = 13, 14, 15
 local GROUP_LENGTH, GROUP_ASK_LEASE, GROUP_TEXTS, GROUP_ABSENT, GROUP_READS, GROUP_WRITTEN_KEYS = 0, 1, 2, 3, 4, 5
 local GROUP_TYPES, GROUP_LOG_ENTRIES, GROUP_DELETIONS, GROUP_WRITES, GROUP_MESSAGES, GROUP_LEASES = 6, 7, 8, 9, 10, 11
 local GROUP_WOKEN, GROUP_BODY = 12, 13
@@ -60,7 +65,16 @@ local call, try, num = redis.call, redis.pcall, tonumber
 local n, has_leases, sequence, me = num(A[ARG_KEYS]), A[ARG_MODE] ~= '0', A[ARG_SEQUENCE], A[ARG_PROCESS]
 local most = num(A[ARG_ELEMENTS_MAX])
 local N, S = cmsgpack.unpack(A[ARG_PROGRAM]), cmsgpack.unpack(A[ARG_SHAPES])
-local estimate = A[ARG_TIME]
+local estimate, hidden = A[ARG_TIME], num(A[ARG_HIDDEN])
+
+if hidden > 0 then
+  -- From here on it makes no difference which keys were declared.
+  local declared, first = n - hidden, #A - hidden
+  K = {}
+  for i = 1, declared do K[i] = KEYS[i] end
+  for i = 1, hidden do K[declared + i] = A[first + i] end
+  for i = declared + 1, #KEYS do K[hidden + i] = KEYS[i] end
+end
 
 local time = 0
 if estimate ~= '' then
@@ -265,25 +279,28 @@ local function obstacle(key, expected, min, max, field)
 end
 
 -- Whether our user may run a command, checked once per command and only if the caller has not checked lately.
--- The server checks the keys before it starts a script; but a command that is refused after the first write
--- would leave the transaction half-written.
-local allowed = {}
+-- The server checks the declared keys before it starts a script; but a command that is refused after the first
+-- write would leave the transaction half-written. In MODE 3 our user may declare keys that it may not write, so
+-- each key is checked.
+local allowed, of_each_key = {}, A[ARG_MODE] == '3'
 local function may(name, key)
-  if allowed[name] == nil then allowed[name] = redis.acl_check_cmd(name, key) end
-  return allowed[name]
+  local asked = of_each_key and name .. key or name
+  if allowed[asked] == nil then allowed[asked] = redis.acl_check_cmd(name, key) end
+  return allowed[asked]
 end
 
 -- The first command of a group's effects that our user may not run, or nil. Position q is that of its log
 -- entries.
 local function forbidden(q, logs, deletions, writes, messages)
-  if logs > 0 then
-    local list = K[N[q]]
+  for _ = 1, logs do
     for _, name in ipairs({ 'RPUSH', 'LTRIM', 'PEXPIREAT' }) do
-      if not may(name, list) then return name end
+      if not may(name, K[N[q]]) then return name end
     end
-    q = q + LENGTH_LOG * logs
+    q = q + LENGTH_LOG
   end
-  if deletions > 0 and not may('DEL', K[N[q]]) then return 'DEL' end
+  for i = q, q + deletions - 1 do
+    if not may('DEL', K[N[i]]) then return 'DEL' end
+  end
   q = q + deletions
   for _ = 1, writes do
     local name = A[N[q + 1]]
@@ -391,7 +408,7 @@ local function validate(p)
   local entries = q
   local refusal, own = log_refusal(entries, logs)
   if refusal then return refusal end
-  if A[ARG_MODE] == '2' then
+  if A[ARG_MODE] >= '2' then
     local command = forbidden(entries, logs, N[p + GROUP_DELETIONS], N[p + GROUP_WRITES], N[p + GROUP_MESSAGES])
     if command then return { ANSWER_NOT_BEGUN, command } end
   end
@@ -542,10 +559,12 @@ for _, key in ipairs(woken) do try('PUBLISH', K[key], '') end
 if trouble then return { time, trouble, answers, {} } end
 
 -- A replica would answer a call that writes nothing, with old data. So such a call makes a write without
--- effect (no deadline is earlier than 0), which a replica refuses. Any other error of that write does not
--- concern reads.
-if not any and #K > 0 then
-  local refused = try('PEXPIREAT', K[1], '0', 'GT')
+-- effect (no deadline is earlier than 0), which a replica refuses. It is made to a key of the engine, because our user
+-- may have no right to write the others. Any other error of that write does not concern reads. On a Cluster a replica
+-- redirects every call by itself.
+local probe = sequence ~= '' and K[#K] or A[ARG_PROBE]
+if not any and probe ~= '' then
+  local refused = try('PEXPIREAT', probe, '0', 'GT')
   if type(refused) == 'table' and string.sub(refused.err, 1, 8) == 'READONLY' then return refused end
 end
 
@@ -554,4 +573,6 @@ for i = 1, fetches do
   local reply, fatal = read(K[N[p + 2 * i - 1]], N[p + 2 * i])
   if fatal then fetched[i] = { REPLY_ERROR, fatal.err } else fetched[i] = reply end
 end
-return { time, STATUS_DONE, answers, fetched }
+-- A user who may write every key that it may declare may also write the probe.
+local restricted = of_each_key and not redis.acl_check_cmd('SET', A[ARG_PROBE], '')
+return { time, STATUS_DONE, answers, fetched, restricted and 1 or nil }

@@ -27,6 +27,8 @@ pub(super) const LEASE_KEY_BYTES_USUAL: usize = 64;
 #[derive(Default)]
 pub(crate) struct CommitRequest {
     keys: Vec<RawKey>,
+    /// So many of the keys, the first ones, are written.
+    written: usize,
     /// So many of the keys, the first ones, have lease keys.
     leasable: usize,
     key_numbers: HashMap<RawKey, u32, RandomState>,
@@ -81,13 +83,20 @@ impl CommitRequest {
         process: &str,
     ) -> CommitRequest {
         let mut request = CommitRequest { digest_prefix: process.to_owned(), ..CommitRequest::default() };
-        // Keys with a lease key come first: the script finds the one beside the other.
+        // Keys that are written come first: only they must be declared.
         for group in groups {
             let written = group.effects.writes.iter().map(|(key, _)| key);
+            let appended = group.effects.log.iter().map(|append| &append.log);
+            for key in written.chain(appended) {
+                request.key(key);
+            }
+        }
+        request.written = request.keys.len();
+        // Then the others with a lease key: the script finds the one beside the other.
+        for group in groups {
             // A lease is asked for on every key that changed, also if the group only reads it.
             let read = group.reads.iter().filter(|_| group.ask_lease).map(|(key, ..)| key);
-            let appended = group.effects.log.iter().map(|append| &append.log);
-            for key in written.chain(appended).chain(read).chain(&group.leased) {
+            for key in read.chain(&group.leased) {
                 request.key(key);
             }
         }
@@ -207,16 +216,18 @@ impl CommitRequest {
         let has_leases = header.receipt.is_some();
         let keys_bytes: usize = self.keys.iter().map(|key| 2 * key.len() + LEASE_KEY_BYTES_USUAL).sum();
         let (program, shapes) = (pack(&self.program), pack(&self.shapes));
-        let arguments = self.words.len() + 2 * self.keys.len() + 16;
+        let (declared, hidden) = header.divide(&self.keys, self.written);
+        let arguments = self.words.len() + 2 * self.keys.len() + 18;
         let bytes = self.words.bytes() + program.len() + shapes.len() + keys_bytes + script.len();
         let mut cmd = Cmd::with_capacity(arguments, bytes + HEADER_BYTES_USUAL);
         let engine_keys = if has_leases { self.leasable + 1 } else { 0 };
-        cmd.arg(verb).arg(script).arg(self.keys.len() + engine_keys);
-        add_keys(&mut cmd, &self.keys);
+        cmd.arg(verb).arg(script).arg(declared.len() + engine_keys);
+        add_keys(&mut cmd, declared);
         add_engine_keys(&mut cmd, &self.keys[..self.leasable], header);
         let mode = match (has_leases, header.check_acl) {
             (false, _) => "0",
             (true, false) => "1",
+            (true, true) if header.declares_reads => "3",
             (true, true) => "2",
         };
         Arguments::new(&mut cmd, &COMMIT_ARGUMENTS)
@@ -230,12 +241,15 @@ impl CommitRequest {
             .add("ELEMENTS_MAX", REPLY_ELEMENTS_MAX)
             .add("ALLOWANCE_MS", header.allowance.as_millis() as u64)
             .add("GROUPS", header.groups)
+            .add("HIDDEN", hidden.len())
+            .add("PROBE", header.probe())
             .add("PROGRAM", program)
             .add("SHAPES", shapes)
             .end();
         self.words.iter().for_each(|word| {
             cmd.arg(word);
         });
+        add_keys(&mut cmd, hidden);
         cmd
     }
 

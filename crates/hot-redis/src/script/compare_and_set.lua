@@ -1,9 +1,11 @@
 -- The commit script for the commonest shape: every group is one string, read whole and set whole. It keeps
 -- the protocol of commit.lua and gives the same answers, in half of the time.
 --
--- KEYS  1..n the strings, n+1..2n their lease keys, the receipt, then strings that transactions still miss; only those if n is 0
+-- KEYS  1..n the strings, n+1..2n their lease keys, the receipt, then strings that transactions still miss unless they are HIDDEN;
+--       only those if n is 0
 -- ARGV  SEQUENCE of this commit   TIME '' | 't' return the time | the client's estimate in ms   PROCESS   LEASE_MS
---       RECEIPT_MS   ALLOWANCE_MS largest difference of the clocks   COUNT n   then four words for each string:
+--       RECEIPT_MS   ALLOWANCE_MS largest difference of the clocks   COUNT n   HIDDEN number of missed strings that are no KEYS
+--       PROBE '' or a key for a write without effect   then four words for each string, then the hidden keys:
 --   TAG       s the string, d the digest of PROCESS and the string, n absent; in capitals: take a lease if that is not so
 --   EXPECTED  the string or the digest
 --   VALUE     the new string
@@ -12,7 +14,7 @@
 
 -- The numbers of the protocol. A test compares them with layout.rs.
 local ARG_SEQUENCE, ARG_TIME, ARG_PROCESS, ARG_LEASE_MS, ARG_RECEIPT_MS, ARG_ALLOWANCE_MS, ARG_COUNT = 1, 2, 3, 4, 5, 6, 7
-local ARG_STRINGS = 8
+local ARG_HIDDEN, ARG_PROBE, ARG_STRINGS = 8, 9, 10
 local STRING_TAG, STRING_EXPECTED, STRING_VALUE, STRING_EXPIRY, STRING_LENGTH = 0, 1, 2, 3, 4
 local STATUS_DONE, STATUS_CLOCKS_DIFFER, STATUS_SEQUENCE_CLOSED, STATUS_PARTIAL = 0, 1, 2, 3
 local ANSWER_COMMITTED, ANSWER_STALE, ANSWER_LEASED, ANSWER_NOT_BEGUN = 0, 1, 2, 5
@@ -20,6 +22,10 @@ local REPLY_WRONG_TYPE, REPLY_ERROR = 1, 3
 
 local A, K, call = ARGV, KEYS, redis.call
 local n, me, estimate = tonumber(A[ARG_COUNT]), A[ARG_PROCESS], A[ARG_TIME]
+-- The strings that transactions still miss are the last ones of this list.
+local F, before_fetches = K, n > 0 and n + n + 1 or 0
+if A[ARG_HIDDEN] ~= '0' then F, before_fetches = A, ARG_STRINGS + STRING_LENGTH * n - 1 end
+local fetches = #F - before_fetches
 
 local time = 0
 if estimate ~= '' then
@@ -99,25 +105,26 @@ if set > 0 then
 end
 
 -- Nothing was written, so a replica would have answered too. As in commit.lua, it refuses a write without
--- effect.
-if set == 0 and #K > 0 then
-  local refused = redis.pcall('PEXPIREAT', K[1], '0', 'GT')
+-- effect, of a key of the engine.
+local probe = n > 0 and K[n + n + 1] or A[ARG_PROBE]
+if set == 0 and probe ~= '' then
+  local refused = redis.pcall('PEXPIREAT', probe, '0', 'GT')
   if type(refused) == 'table' and string.sub(refused.err, 1, 8) == 'READONLY' then return refused end
 end
 
-if n > 0 and set == n and trouble == STATUS_DONE and time == 0 and #K == n + n + 1 then return n end
+if n > 0 and set == n and trouble == STATUS_DONE and time == 0 and fetches == 0 then return n end
 
 -- After the writes, so that all replies are of one moment. By MGET where our user may; MGET returns nil for a
 -- wrong type, so each nil is read again by GET.
-local fetched, before_fetches = {}, n > 0 and n + n + 1 or 0
-for first = before_fetches + 1, #K, 1000 do
-  local last = math.min(first + 999, #K)
-  local many = redis.pcall('MGET', unpack(K, first, last))
+local fetched = {}
+for first = before_fetches + 1, #F, 1000 do
+  local last = math.min(first + 999, #F)
+  local many = redis.pcall('MGET', unpack(F, first, last))
   for i = first, last do
-    local found = many[i - first + 1] or redis.pcall('GET', K[i])
+    local found = many[i - first + 1] or redis.pcall('GET', F[i])
     if type(found) == 'table' then
       if string.sub(found.err, 1, 9) == 'WRONGTYPE' then
-        found = { REPLY_WRONG_TYPE, call('TYPE', K[i]).ok }
+        found = { REPLY_WRONG_TYPE, call('TYPE', F[i]).ok }
       else
         found = { REPLY_ERROR, found.err }
       end

@@ -124,13 +124,14 @@ impl CompareAndSetRequest {
         let keys_bytes: usize = self.keys.iter().map(|key| 2 * key.len() + LEASE_KEY_BYTES_USUAL).sum();
         let fetched_bytes: usize = self.fetched.iter().map(|key| key.len()).sum();
         let bytes = self.words.bytes() + keys_bytes + fetched_bytes + script.len() + HEADER_BYTES_USUAL;
-        let arguments = self.words.len() + 2 * self.keys.len() + self.fetched.len() + 12;
+        let arguments = self.words.len() + 2 * self.keys.len() + self.fetched.len() + 14;
+        let (declared, hidden) = header.divide(&self.fetched, 0);
         let mut cmd = Cmd::with_capacity(arguments, bytes);
         let engine_keys = if header.receipt.is_some() { self.keys.len() + 1 } else { 0 };
-        cmd.arg(verb).arg(script).arg(self.keys.len() + engine_keys + self.fetched.len());
+        cmd.arg(verb).arg(script).arg(self.keys.len() + engine_keys + declared.len());
         add_keys(&mut cmd, &self.keys);
         add_engine_keys(&mut cmd, &self.keys, header);
-        add_keys(&mut cmd, &self.fetched);
+        add_keys(&mut cmd, declared);
         Arguments::new(&mut cmd, &COMPARE_AND_SET_ARGUMENTS)
             .add("SEQUENCE", header.sequence())
             .add("TIME", header.time())
@@ -139,10 +140,13 @@ impl CompareAndSetRequest {
             .add("RECEIPT_MS", RECEIPT_TTL.as_millis() as u64)
             .add("ALLOWANCE_MS", header.allowance.as_millis() as u64)
             .add("COUNT", self.keys.len())
+            .add("HIDDEN", hidden.len())
+            .add("PROBE", header.probe())
             .end();
         self.words.iter().for_each(|word| {
             cmd.arg(word);
         });
+        add_keys(&mut cmd, hidden);
         cmd
     }
 }

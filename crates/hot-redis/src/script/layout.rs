@@ -30,6 +30,8 @@ pub(super) const COMMIT_ARGUMENTS: Fields = Fields {
         "ELEMENTS_MAX",
         "ALLOWANCE_MS",
         "GROUPS",
+        "HIDDEN",
+        "PROBE",
         "PROGRAM",
         "SHAPES",
     ],
@@ -75,7 +77,17 @@ pub(super) mod log_flag {
 /// ARGV of `compare_and_set.lua`; the strings follow.
 pub(super) const COMPARE_AND_SET_ARGUMENTS: Fields = Fields {
     first: 1,
-    names: &["SEQUENCE", "TIME", "PROCESS", "LEASE_MS", "RECEIPT_MS", "ALLOWANCE_MS", "COUNT"],
+    names: &[
+        "SEQUENCE",
+        "TIME",
+        "PROCESS",
+        "LEASE_MS",
+        "RECEIPT_MS",
+        "ALLOWANCE_MS",
+        "COUNT",
+        "HIDDEN",
+        "PROBE",
+    ],
 };
 
 /// The words of one string in `compare_and_set.lua`, counted from its first one.

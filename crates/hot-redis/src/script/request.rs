@@ -33,6 +33,12 @@ pub(crate) struct Header<'a> {
     pub(crate) wants_time: bool,
     /// Find out first whether our user may run all commands.
     pub(crate) check_acl: bool,
+    /// Whether keys that are only read are declared to the script. On a single server they are not: Redis lets a user
+    /// who may only read a key declare it to no script. On a Cluster they must be, because while a slot moves only
+    /// declared keys are looked for on both servers; the user has a right to declare them there.
+    pub(crate) declares_reads: bool,
+    /// A key of the engine that never exists.
+    pub(crate) probe: &'a [u8],
     pub(crate) process: &'a str,
     pub(crate) groups: usize,
 }
@@ -41,6 +47,17 @@ impl Header<'_> {
     /// The argument SEQUENCE: empty when nothing is written.
     pub(super) fn sequence(&self) -> String {
         self.receipt.map(|(_, sequence)| sequence.to_string()).unwrap_or_default()
+    }
+
+    /// The argument PROBE: empty where it is not needed.
+    pub(super) fn probe(&self) -> &[u8] {
+        let is_needed = if self.declares_reads { self.check_acl } else { self.receipt.is_none() };
+        if is_needed { self.probe } else { b"" }
+    }
+
+    /// So many of the keys, the first ones, are declared, and the others are not.
+    pub(super) fn divide<'k>(&self, keys: &'k [RawKey], written: usize) -> (&'k [RawKey], &'k [RawKey]) {
+        keys.split_at(if self.declares_reads { keys.len() } else { written })
     }
 
     /// The argument TIME.

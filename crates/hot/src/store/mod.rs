@@ -173,6 +173,8 @@ fn shared_layout(layout: &KeyLayout) -> &'static KeyLayout {
 /// The glob pattern of all keys of a family, in one partition or in all.
 fn glob_of<F: Family>(layout: &KeyLayout, partition: Option<&[u8]>) -> Vec<u8> {
     let mut out = Vec::new();
+    // As `Declaration::glob` has it: Redis lets a user subscribe to exactly the patterns of its ACL.
+    let partition = partition.or(F::DECLARATION.partition_fixed.map(str::as_bytes));
     let push_partition = |out: &mut Vec<u8>| match partition {
         Some(text) => push_escaped(out, text),
         None => out.push(b'*'),

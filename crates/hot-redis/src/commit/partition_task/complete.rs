@@ -46,7 +46,7 @@ pub(super) fn complete(task: &mut PartitionTask, completed: CompletedCommit) {
                 sequence.record_written(begun);
             }
             task.idle_sequences.extend(sequence);
-            if check_acl {
+            if check_acl && !answer.is_restricted {
                 add_verified(task, &answer, &groups);
             }
             if matches!(answer.status, Status::ClocksDiffer) {
