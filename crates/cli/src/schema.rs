@@ -3,7 +3,8 @@
 use crate::output::print;
 use clap::ValueEnum;
 use comfy_table::{ContentArrangement, Table, presets};
-use emberkeep::schema::{KeyLayout, Schema, Topology};
+use emberkeep::redis::acl_file;
+use emberkeep::schema::{KeyLayout, Schema, Service, Topology};
 use std::process::ExitCode;
 
 /// How keys are written.
@@ -41,8 +42,14 @@ pub(crate) struct AclArguments {
     #[command(flatten)]
     layout: LayoutArguments,
     /// Name of the user
-    #[arg(long, default_value = "emberkeep")]
+    #[arg(long, default_value = "emberkeep", conflicts_with_all = ["service", "services"])]
     user: String,
+    /// Only what this service may read and write; the user has its name
+    #[arg(long, value_name = "NAME")]
+    service: Option<String>,
+    /// A line for each service. Lines that begin with # say what Redis cannot refuse; an ACL file takes none of them
+    #[arg(long, conflicts_with = "service")]
+    services: bool,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug)]
@@ -86,19 +93,6 @@ const OWN_KEYS: [(&str, &str); 3] = [
     ),
 ];
 
-/// Commands of connecting, reading, writing, transactions and subscriptions.
-const COMMANDS: [&str; 5] = [
-    "auth hello select ping info role config|get time",
-    "get mget exists type pexpiretime hget hgetall hlen hscan scard smembers sismember sscan zcard zscore zrank \
-     zrevrank zcount zlexcount zrange zrangebylex zrevrangebylex llen lrange scan",
-    "set del incrby hset hincrby hdel sadd srem zadd zincrby zrem lpush rpush lpop rpop lset ltrim \
-     pexpireat persist publish",
-    "eval evalsha multi exec wait",
-    "subscribe psubscribe unsubscribe punsubscribe",
-];
-/// Further commands on a Cluster.
-const CLUSTER_COMMANDS: &str = "cluster|slots cluster|nodes asking";
-
 /// Prints the schema of all games.
 pub(crate) fn print_keys(arguments: &KeysArguments) -> anyhow::Result<ExitCode> {
     let (schema, layout) = (emberkeep::games::schema(), arguments.layout.read()?);
@@ -128,27 +122,27 @@ fn own_key(layout: &KeyLayout, partition: &str, name: &str) -> String {
     String::from_utf8_lossy(&key).into_owned()
 }
 
-/// Prints a line for the server's `aclfile`; without the word `user` it is the arguments of `ACL SETUSER`.
+/// Prints lines for the server's `aclfile`; without the word `user` one is the arguments of `ACL SETUSER`.
 pub(crate) fn print_acl(arguments: &AclArguments) -> anyhow::Result<ExitCode> {
     let (schema, layout) = (emberkeep::games::schema(), arguments.layout.read()?);
-    let mut commands = COMMANDS.to_vec();
-    let mut own = layout.prefix().chars().fold(String::new(), |glob, c| match c {
-        '*' | '?' | '[' | ']' | '\\' => format!("{glob}\\{c}"),
-        _ => format!("{glob}{c}"),
-    });
-    if layout.topology() == Topology::Cluster {
-        own += "{*}";
-        commands.push(CLUSTER_COMMANDS);
-    }
-    let mut keys: Vec<String> = schema.families().iter().map(|family| family.glob(&layout)).collect();
-    keys.push(own + "ember:*");
-    keys.sort();
-    keys.dedup();
-    let keys = keys.iter().map(|glob| format!("~{glob}"));
-    let commands = commands.iter().flat_map(|names| names.split(' ')).map(|name| format!("+{name}"));
-    let rights: Vec<String> = keys.chain(commands).collect();
-    print(format_args!("user {} on >PASSWORD &* {}\n", arguments.user, rights.join(" ")))?;
+    let lines = match (&arguments.service, arguments.services) {
+        (None, false) => acl_file::user_of_all(&arguments.user, &schema, &layout),
+        (None, true) => {
+            schema.services().map(|service| acl_file::user_of_service(service, &schema, &layout)).collect()
+        }
+        (Some(name), _) => acl_file::user_of_service(declared(name, &schema)?, &schema, &layout),
+    };
+    print(format_args!("{lines}"))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The service of this name.
+fn declared(name: &str, schema: &Schema) -> anyhow::Result<&'static Service> {
+    schema.service(name).ok_or_else(|| {
+        let known = schema.services().map(|service| service.name).collect::<Vec<_>>().join(", ");
+        let known = if known.is_empty() { "no game declares services".to_owned() } else { known };
+        anyhow::anyhow!("no service is named {name:?}; declared are: {known}")
+    })
 }
 
 fn table(schema: &Schema, layout: &KeyLayout) -> Table {

@@ -15,6 +15,10 @@ pub(crate) struct Arguments {
     /// What it allows: read-only, service (the operations of the games) or admin (what concerns whole tenants)
     #[arg(long, default_value = "service")]
     role: Role,
+    /// Service that its calls act as, in games that declare services: they write only what this service may write.
+    /// `emberkeep schema keys` names the services. Without it they may write everything
+    #[arg(long, value_name = "NAME")]
+    service: Option<String>,
     /// File that keeps its hash; made if there is none. The server's --tokens names the same file
     #[arg(long, value_name = "FILE", env = "EMBERKEEP_TOKENS")]
     tokens: PathBuf,
@@ -23,7 +27,8 @@ pub(crate) struct Arguments {
 /// Makes a token, shows it, and stores its hash. A token that could not be shown is not stored.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let token = Token::new().context("the system gives no randomness")?;
-    let entry = Entry { name: arguments.name.clone(), role: arguments.role, hash: token.hash() };
+    let Arguments { name, role, service, .. } = arguments;
+    let entry = Entry { name: name.clone(), role: *role, service: service.clone(), hash: token.hash() };
     let show = || {
         let shown = output::show(format_args!("{}\n", token.reveal()));
         shown.map_err(|error| {

@@ -1,9 +1,10 @@
-//! Extractors of client address, path, query and body, whose rejections are [`ApiError`]s.
+//! Extractors of client address, service, path, query and body, whose rejections are [`ApiError`]s.
 //!
 //! A body that is not JSON is 400; one that does not arrive in time is 408. A body of the wrong shape is 422,
 //! and so is an invalid path or query. Requests have `deny_unknown_fields`, so that a misspelt field is an
 //! error.
 
+use crate::auth::Caller;
 use crate::error::ApiError;
 use crate::limit::bodies::{BodyLimit, BodyReservation};
 use crate::limits::{BODY_BYTES_MAX, BODY_RETRY, BULK_BODY_BYTES_MAX};
@@ -13,6 +14,7 @@ use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header::CONTENT_TYPE};
 use bytes::{Bytes, BytesMut};
+use emberkeep_schema::{Schema, Service};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::error::Category;
@@ -21,6 +23,7 @@ use std::error::Error;
 use std::fmt::Display;
 use std::net::IpAddr;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -32,6 +35,30 @@ impl FromRequestParts<AppState> for ClientAddress {
 
     async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<ClientAddress, Infallible> {
         Ok(ClientAddress(app.access.trusted_proxies.client(&parts.extensions, &parts.headers)))
+    }
+}
+
+/// The service that the caller's token names, for the routes of games that declare services; `None` = no token, or
+/// one that may write everything.
+pub struct ActingService(pub Option<Arc<str>>);
+
+impl<S: Send + Sync> FromRequestParts<S> for ActingService {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<ActingService, Infallible> {
+        Ok(ActingService(parts.extensions.get::<Caller>().and_then(|caller| caller.service.clone())))
+    }
+}
+
+impl ActingService {
+    /// The declaration of the service in the schema of a game; 403 `forbidden` if the game has no such service.
+    pub fn declared_in(&self, schema: &Schema) -> Result<Option<&'static Service>, ApiError> {
+        let Some(name) = &self.0 else { return Ok(None) };
+        schema.service(name).map(Some).ok_or_else(|| {
+            let known = schema.services().map(|service| service.name).collect::<Vec<_>>().join(", ");
+            let detail = format!("the token names the service {name}, expected one of this game: {known}");
+            ApiError::new(StatusCode::FORBIDDEN, "forbidden", detail).with("service", &**name)
+        })
     }
 }
 
@@ -256,6 +283,58 @@ fn json_error(error: serde_json::Error) -> ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::auth::{Entry, Role, Token, Tokens};
+    use crate::middleware::GuardLayer;
+    use crate::middleware::require_role::RequireRole;
+    use axum::{Router, routing::get};
+    use emberkeep_schema::service;
+    use tower::Service as _;
+
+    service! { pub(crate) PHYSICS = "physics" {} }
+
+    /// What a handler behind a role check sees of the service of its caller's token.
+    async fn seen(tokens: &Tokens, token: Option<&Token>) -> String {
+        let handler = |ActingService(service): ActingService| async move { format!("{service:?}") };
+        let guard = RequireRole { tokens: tokens.clone(), role: Role::ReadOnly };
+        let mut app: Router = Router::new().route("/", get(handler)).layer(GuardLayer(guard));
+        let request = axum::http::Request::builder().uri("/");
+        let request = match token {
+            Some(token) => request.header("authorization", format!("Bearer {}", token.reveal())),
+            None => request,
+        };
+        let answer = app.call(request.body(Body::empty()).unwrap()).await.unwrap();
+        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        String::from_utf8(body.to_vec()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_handler_gets_the_service_that_the_token_names() {
+        let (physics, lobby) = (Token::new().unwrap(), Token::new().unwrap());
+        let entry = |name: &str, token: &Token, service: Option<&str>| Entry {
+            name: name.into(),
+            role: Role::Service,
+            service: service.map(str::to_owned),
+            hash: token.hash(),
+        };
+        let tokens =
+            Tokens::of(&[entry("physics 1", &physics, Some("physics")), entry("lobby", &lobby, None)]);
+        assert_eq!(seen(&tokens, Some(&physics)).await, "Some(\"physics\")");
+        assert_eq!(seen(&tokens, Some(&lobby)).await, "None");
+        assert_eq!(seen(&Tokens::open(), None).await, "None");
+        assert!(seen(&tokens, None).await.contains("unauthorized"));
+    }
+
+    #[test]
+    fn a_service_that_no_game_declares_is_forbidden() {
+        let schema = Schema::of(&[]).and_then(|schema| schema.with_services(&[&PHYSICS])).unwrap();
+        let acting = |name: Option<&str>| ActingService(name.map(Arc::from)).declared_in(&schema);
+        assert!(acting(None).unwrap().is_none());
+        assert_eq!(acting(Some("physics")).unwrap().map(|service| service.name), Some("physics"));
+        let error = acting(Some("tick-engine")).unwrap_err();
+        assert_eq!((error.status(), error.code()), (StatusCode::FORBIDDEN, "forbidden"));
+        let details = serde_json::to_value(error.into_details()).unwrap();
+        assert!(details["detail"].as_str().unwrap().ends_with("expected one of this game: physics"));
+    }
 
     #[test]
     fn errors_of_bodies_name_no_type_of_rust() {

@@ -33,6 +33,7 @@ mod supervise;
 mod ws;
 mod zone_reporters;
 
+pub use extract::ActingService;
 pub use history::HistoryTier;
 pub use listen::{ListenError, Listening, Settings, Timeouts, Tls, listen, listen_with_history};
 pub use routes::document;

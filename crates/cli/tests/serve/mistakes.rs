@@ -134,6 +134,16 @@ fn completions_know_commands_and_flags() {
 }
 
 #[test]
+fn a_service_that_no_game_declares_is_named() {
+    let refused = run(&["schema", "acl", "--service", "nowhere"]);
+    assert!(!refused.status.success());
+    let said = text(&refused.stderr);
+    assert!(said.contains("no service is named \"nowhere\""), "{said}");
+    let lines = text(&run(&["schema", "acl", "--services"]).stdout);
+    assert!(lines.lines().all(|line| line.starts_with('#') || line.starts_with("user ")), "{lines}");
+}
+
+#[test]
 fn the_acl_line_is_enough_for_the_demo_and_for_rooms() {
     let line = text(&run(&["schema", "acl"]).stdout).replace("PASSWORD", "s3cret");
     let options = RedisServer::options().acl("user default on nopass ~* &* +@all").acl(line.trim_end());

@@ -105,7 +105,7 @@ mod tests {
     use std::sync::Barrier;
 
     fn entry(name: &str) -> Entry {
-        Entry { name: name.into(), role: Role::Service, hash: Token::new().unwrap().hash() }
+        Entry { name: name.into(), role: Role::Service, service: None, hash: Token::new().unwrap().hash() }
     }
 
     fn names(path: &Path) -> Vec<String> {
@@ -119,7 +119,8 @@ mod tests {
         let path = folder.join("tokens.toml");
         let (first, second) = (Token::new().unwrap(), Token::new().unwrap());
         for (name, role, token) in [("lobby \"1\"", Role::ReadOnly, &first), ("ops", Role::Admin, &second)] {
-            write_entry(&path, &Entry { name: name.into(), role, hash: token.hash() }).unwrap();
+            write_entry(&path, &Entry { name: name.into(), role, service: None, hash: token.hash() })
+                .unwrap();
         }
         let again = write_entry(&path, &entry("ops"));
         assert!(again.unwrap_err().to_string().contains("two tokens are named \"ops\""));

@@ -2,6 +2,8 @@
 
 use super::{Role, TokenHash};
 use crate::limits::{TOKEN_NAME_CHARS_MAX, TOKENS_MAX};
+use emberkeep_schema::Service;
+use emberkeep_schema::limits::SERVICE_NAME_BYTES_MAX;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,6 +16,9 @@ pub struct Entry {
     pub name: String,
     /// The role.
     pub role: Role,
+    /// The service that its calls act as, in games that declare services; none = they may write everything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<String>,
     /// The hash of the token.
     pub hash: TokenHash,
 }
@@ -75,6 +80,12 @@ fn parse(text: &str) -> Result<Vec<Entry>, String> {
             "a token is named {invalid:?}, expected 1 to {TOKEN_NAME_CHARS_MAX} characters, none of them a control character"
         ));
     }
+    let mut services = file.token.iter().filter_map(|entry| entry.service.as_deref());
+    if let Some(invalid) = services.find(|name| !Service::is_valid_name(name)) {
+        return Err(format!(
+            "a token names the service {invalid:?}, expected 1 to {SERVICE_NAME_BYTES_MAX} letters, digits, hyphens and underscores"
+        ));
+    }
     let mut names = BTreeSet::new();
     match file.token.iter().find(|entry| !names.insert(&entry.name)) {
         Some(twice) => Err(format!("two tokens are named {:?}; give each a name of its own", twice.name)),
@@ -97,5 +108,18 @@ mod tests {
     fn an_unknown_field_is_refused() {
         let error = parse("[[token]]\nname = \"a\"\nrole = \"admin\"\nhsah = \"x\"\n").unwrap_err();
         assert!(error.contains("hsah"), "{error}");
+    }
+
+    #[test]
+    fn a_service_is_read_and_its_name_checked() {
+        let hash = crate::auth::TokenHash::of("ek_x");
+        let entry = |service: &str| {
+            let hash = toml::Value::try_from(&hash).unwrap();
+            parse(&format!("[[token]]\nname = \"a\"\nrole = \"service\"\n{service}hash = {hash}\n"))
+        };
+        assert_eq!(entry("").unwrap()[0].service, None);
+        assert_eq!(entry("service = \"api-gateway\"\n").unwrap()[0].service.as_deref(), Some("api-gateway"));
+        let error = entry("service = \"api gateway\"\n").unwrap_err();
+        assert!(error.contains("names the service \"api gateway\", expected 1 to 64 letters"), "{error}");
     }
 }

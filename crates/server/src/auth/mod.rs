@@ -48,6 +48,15 @@ pub struct Caller {
     pub name: Arc<str>,
     /// The role of the token.
     pub role: Role,
+    /// The service that the token names.
+    pub service: Option<Arc<str>>,
+}
+
+impl Caller {
+    fn of(entry: &Entry) -> Caller {
+        let service = entry.service.as_deref().map(Arc::from);
+        Caller { name: entry.name.as_str().into(), role: entry.role, service }
+    }
 }
 
 /// The token of an `Authorization: Bearer` header.
@@ -88,9 +97,7 @@ impl Tokens {
 
     /// Replaces the tokens.
     pub fn replace(&self, entries: &[Entry]) {
-        let known = entries
-            .iter()
-            .map(|entry| (entry.hash.clone(), Caller { name: entry.name.as_str().into(), role: entry.role }));
+        let known = entries.iter().map(|entry| (entry.hash.clone(), Caller::of(entry)));
         *self.0.write() = Some(known.collect());
     }
 

@@ -27,11 +27,16 @@ impl From<hot::Error> for ApiError {
             E::WrongType { .. } | E::Corrupt { .. } => {
                 (StatusCode::INTERNAL_SERVER_ERROR, "stored_value_spoiled")
             }
+            E::Forbidden { .. } => (StatusCode::FORBIDDEN, "forbidden"),
             _ => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
         };
         let api = ApiError::new(status, code, public_text(&error)).with_reason(error.to_string());
         match &error {
             E::WrongType { key, .. } | E::Corrupt { key, .. } => api.with("key", key.as_str()),
+            E::Forbidden { service, family, owner, field } => {
+                let api = api.with("service", *service).with("family", *family).with("owner", *owner);
+                field.iter().fold(api, |api, field| api.with("field", &**field))
+            }
             E::Conflict { .. } | E::Unavailable { .. } => api.retry_after(STORE_RETRY),
             _ => api,
         }
@@ -51,6 +56,11 @@ pub(crate) fn public_text(error: &hot::Error) -> String {
             "the store takes no writes at the moment; nothing was written, try again later"
         }
         E::OutOfMemory { .. } => "the store is full; nothing was written",
+        E::Forbidden { service, family, owner, .. } => {
+            return format!(
+                "the service {service} may not write {family}, which {owner} owns; nothing was written; use a token of {owner}"
+            );
+        }
         E::PartialCommit { .. } | E::Panicked { .. } => {
             "the server is at fault; its log has the reason under the X-Request-Id of this answer"
         }
@@ -290,6 +300,12 @@ mod tests {
         check(E::LogFull { key: text(), max: 1 }, 507, "store_full");
         check(E::OutcomeUnknown { backend: text(), reason: text() }, 503, "outcome_unknown");
         check(E::Denied { backend: text(), reason: text(), advice: "x" }, 503, "store_unavailable");
+        let (service, family, owner) = ("physics", "FLEET", "players");
+        let forbidden = E::Forbidden { service, family, owner, field: Some("name".into()) };
+        let body = serde_json::to_value(&ApiError::from(forbidden.clone()).body).unwrap();
+        let details = json!({"service": service, "family": family, "owner": owner, "field": "name"});
+        assert_eq!(body["details"], details);
+        check(forbidden, 403, "forbidden");
         check(E::Closed, 503, "store_unavailable");
         check(E::JournalStopped { reason: text() }, 503, "store_unavailable");
         check(E::Corrupt { key: text(), reason: text() }, 500, "stored_value_spoiled");

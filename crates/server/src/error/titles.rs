@@ -19,7 +19,7 @@ pub(crate) const TITLES: &[(&str, &str)] = &[
     ("device_already_has_player", "The device already has a player"),
     ("exhausted", "No id is free"),
     ("field_full", "The field is full"),
-    ("forbidden", "The token's role does not allow this"),
+    ("forbidden", "The token does not allow this"),
     ("history_full", "History has no place left"),
     ("history_not_configured", "The server has no history"),
     ("history_unavailable", "History is unavailable"),

@@ -187,7 +187,7 @@ mod tests {
 
     fn text_with(name: &str, token: &Token) -> String {
         let folder = scratch();
-        let entry = Entry { name: name.into(), role: Role::Service, hash: token.hash() };
+        let entry = Entry { name: name.into(), role: Role::Service, service: None, hash: token.hash() };
         write_entry(&folder.join("t"), &entry).unwrap();
         std::fs::read_to_string(folder.join("t")).unwrap()
     }

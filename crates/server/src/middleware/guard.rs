@@ -46,9 +46,15 @@ where
         self.inner.poll_ready(context)
     }
 
-    fn call(&mut self, request: Request) -> Self::Future {
+    fn call(&mut self, mut request: Request) -> Self::Future {
         match self.guard.check(&request) {
-            Ok(caller) => Either::Right(WithCaller { caller, inner: self.inner.call(request) }),
+            Ok(caller) => {
+                // For the extractor of the service.
+                if let Some(caller) = caller.as_ref().filter(|caller| caller.service.is_some()) {
+                    request.extensions_mut().insert(caller.clone());
+                }
+                Either::Right(WithCaller { caller, inner: self.inner.call(request) })
+            }
             Err(refusal) => Either::Left(ready(Ok(*refusal))),
         }
     }

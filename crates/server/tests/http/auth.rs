@@ -20,7 +20,7 @@ impl Tokens {
         let new = |role| (role, Token::new().expect("randomness"));
         let tokens = [new(Role::ReadOnly), new(Role::Service), new(Role::Admin)];
         for (role, token) in &tokens {
-            let entry = Entry { name: format!("{role:?}"), role: *role, hash: token.hash() };
+            let entry = Entry { name: format!("{role:?}"), role: *role, service: None, hash: token.hash() };
             write_entry(&folder.join("tokens.toml"), &entry).expect("the folder is ours");
         }
         Tokens { folder, tokens }
