@@ -147,7 +147,9 @@ pub(crate) fn unavailable(backend: &str, reason: String, advice: &'static str) -
 
 /// Whether the text is a refusal by the ACL: a plain one, or what Redis and Valkey return inside a script.
 fn lacks_rights(reason: &str) -> bool {
-    ["NOPERM", "The user executing the script can't", "has no permissions"].iter().any(|w| reason.contains(w))
+    let words =
+        ["NOPERM", "The user executing the script can't", "has no permissions", "ACL failure in script"];
+    words.iter().any(|word| reason.contains(word))
 }
 
 /// The text without the user's name, which newer servers add: it belongs to the credentials.

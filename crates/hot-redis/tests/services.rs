@@ -167,7 +167,8 @@ async fn run(mut place: Place, nodes: Vec<Address>) {
 /// What each service may do works through the engine, reads that are validated without a right to write included.
 async fn every_service_does_its_work(place: &Place) -> u64 {
     let physics = place.scope(&PHYSICS).await;
-    let spawn = physics.clone().for_operation(&SPAWN).transact(|tx| {
+    let spawning = physics.clone().for_operation(&SPAWN);
+    let spawn = spawning.transact(|tx| {
         tx.put(&FUEL.key(1), &100)?;
         tx.hset(&SHIP.key(1), &"fuel".to_owned(), &100)?;
         tx.append(&DEEDS.key(), &"spawned".to_owned())?;

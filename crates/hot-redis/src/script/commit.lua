@@ -639,11 +639,11 @@ for _, key in ipairs(woken) do try('PUBLISH', K[key], '') end
 if trouble then return { time, trouble, answers, {} } end
 
 -- A replica would answer a call that writes nothing, with old data. So such a call makes a write without
--- effect (no deadline is earlier than 0), which a replica refuses. It is made to a key of the engine where there is
--- one, because our user may have no right to write the others. Any other error of that write does not concern reads.
-if not any and #K > 0 then
-  local probe = A[ARG_PROBE]
-  if sequence ~= '' then probe = K[#K] elseif probe == '' then probe = K[1] end
+-- effect (no deadline is earlier than 0), which a replica refuses. It is made to a key of the engine, because our user
+-- may have no right to write the others. Any other error of that write does not concern reads. On a Cluster a replica
+-- redirects every call by itself.
+local probe = sequence ~= '' and K[#K] or A[ARG_PROBE]
+if not any and probe ~= '' then
   local refused = try('PEXPIREAT', probe, '0', 'GT')
   if type(refused) == 'table' and string.sub(refused.err, 1, 8) == 'READONLY' then return refused end
 end

@@ -105,10 +105,9 @@ if set > 0 then
 end
 
 -- Nothing was written, so a replica would have answered too. As in commit.lua, it refuses a write without
--- effect, of a key of the engine where there is one.
-if set == 0 and n + fetches > 0 then
-  local probe = A[ARG_PROBE]
-  if n > 0 then probe = K[n + n + 1] elseif probe == '' then probe = K[1] end
+-- effect, of a key of the engine.
+local probe = n > 0 and K[n + n + 1] or A[ARG_PROBE]
+if set == 0 and probe ~= '' then
   local refused = redis.pcall('PEXPIREAT', probe, '0', 'GT')
   if type(refused) == 'table' and string.sub(refused.err, 1, 8) == 'READONLY' then return refused end
 end
