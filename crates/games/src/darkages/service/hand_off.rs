@@ -8,6 +8,12 @@
 //! 3. A courier brings it to the target, where it is an arrival, once: the target refuses numbers that are not higher.
 //! 4. A zone server of the target accepts it: it is a session again; then the directory says so.
 //!
+//! The connections go along, and the channels of both zones carry the same messages in both cases: `entity_leaving` in the
+//! zone that the player leaves, `entity_entering` and `handoff_complete` in the one that it enters.
+//!
+//! The source keeps a copy of the passage ([`DEPARTED`]) for as long as the session lives at least: a failover can set the target
+//! back to a time at which the player had not arrived (`sweep_directory`).
+//!
 //! An arrival that is not accepted in time goes back the same way, with the next number, and is taken in by the source
 //! without being asked for. A process may end at any point: after 1 the sweep keeps the player at the source, with a
 //! higher number; after 2 any courier delivers; after 4 the sweep completes the entry. A login or logout in between has
@@ -161,7 +167,7 @@ impl DarkAges {
         match scope.transact(move |tx| leave(tx, &leaving)).await {
             Ok(Left::Sent) => {}
             // It was kept under another number, which the entry gets: nothing ends.
-            Ok(Left::Another) => return Err(Error::InTransit { entity }),
+            Ok(Left::Another | Left::Elsewhere) => return Err(Error::InTransit { entity }),
             Ok(Left::Gone) => {
                 // The entry first: until then the play record makes the sweep come by.
                 self.end_entry(entity, number).await?;
@@ -270,12 +276,11 @@ impl DarkAges {
 /// Moves a player within a partition.
 fn transfer(tx: &mut Tx<'_, Shard>, entity: EntityId, zone: ZoneId, position: &Point) -> Result<Session> {
     let (mut session, mut play) = logged_in(tx, entity)?;
-    leave_zone(tx, entity, ZoneId(session.zone_id))?;
-    session.zone_id = zone.0;
+    let former = ZoneId(session.zone_id);
     session.position = position.clone();
-    put_active(tx, entity, &mut session, &mut play)?;
     put_position(tx, entity, position)?;
-    super::zones::enter(tx, entity, zone)?;
+    zones::change_zone(tx, entity, (&mut session, &mut play), zone)?;
+    zones::complete_hand_off(tx, &session, former, None)?;
     Ok(session)
 }
 
@@ -310,6 +315,8 @@ enum Left {
     Sent,
     /// A session of another number: the player was kept, or logged in anew.
     Another,
+    /// None, and the shard has let one of a higher number go: the entry was set back. Where the player is, the sweep finds it.
+    Elsewhere,
     /// None. From now on none of a lower number begins here.
     Gone,
 }
@@ -317,7 +324,15 @@ enum Left {
 /// Removes the session and sends it.
 fn leave(tx: &mut Tx<'_, Shard>, leaving: &Leaving) -> Result<Left> {
     let Leaving { entity, from, number, source, target, zone, ref position } = *leaving;
-    let (session, play) = tx.together(|tx| (tx.get(&SESSION.key(entity)), tx.get(&PLAY.key(entity))))?;
+    let admitted = [ADMITTED.key(entity)];
+    let (session, play, admitted) = tx.together(|tx| {
+        (tx.get(&SESSION.key(entity)), tx.get(&PLAY.key(entity)), tx.get_each(&admitted))
+    })?;
+    let highest = admitted.into_iter().find_map(|admitted| admitted.ok().flatten()).unwrap_or_default();
+    // A login that was given up raises the number by one.
+    if session.is_none() && play.is_none() && highest > from.saturating_add(1) {
+        return Ok(Left::Elsewhere);
+    }
     // Without a number it is of another program, at the home of its entry.
     if play.as_ref().is_some_and(|play| play.number != from && play.number != 0) {
         return Ok(Left::Another);
@@ -327,18 +342,19 @@ fn leave(tx: &mut Tx<'_, Shard>, leaving: &Leaving) -> Result<Left> {
     }
     let Some(mut session) = session else { return Ok(Left::Gone) };
     let mut play = play_of(tx, entity, play, &session)?;
-    let source_zone = ZoneId(session.zone_id);
-    remove(tx, entity, source_zone)?;
+    let (source_zone, connections) = (ZoneId(session.zone_id), connections::taken_along(tx, entity)?);
+    remove(tx, entity, source_zone, zone)?;
     let left_at = tx.now();
     // Like every other call it is an activity: the session lives for an hour on its way, whatever another program wrote.
     (session.last_activity, play.last_activity) = (left_at, left_at);
     session.position = position.clone();
     let passage = Passage::new(entity.0, number, source_zone.0, source.0, zone.0, left_at, session, play);
-    send(tx, &target, &passage)?;
+    send(tx, &target, &Passage { connections, ..passage })?;
     Ok(Left::Sent)
 }
 
 fn send(tx: &mut Tx<'_, Shard>, target: &Shard, passage: &Passage) -> Result<()> {
+    tx.put(&DEPARTED.key(passage.entity()), passage)?;
     mail::send::<Passages>(tx, target, passage).map_err(|error| match error {
         MailError::Store(error) => error.into(),
         MailError::Full { .. } => Error::TooManyInTransit { shard: tx.partition().0 },
@@ -377,11 +393,32 @@ fn receive(tx: &mut Tx<'_, Shard>, letter: &LetterOf<Passages>) -> std::result::
     if !admit(tx, entity, passage.number)? {
         return Ok(end_passage(tx, passage, passage.left_at)?);
     }
+    Ok(arrive(tx, passage)?)
+}
+
+/// Stores an arrival whose number was admitted.
+pub(super) fn arrive(tx: &mut Tx<'_, Shard>, passage: &Passage) -> hot::Result<()> {
+    let entity = passage.entity();
+    replace_arrival(tx, passage)?;
     let wait = if passage.returns { 0 } else { ARRIVAL_WAIT.as_millis() as i64 };
     let due = tx.now() + wait;
     tx.put(&ARRIVAL.key(entity), passage)?;
     tx.sadd(&ZONE_ARRIVALS.key(passage.zone()), &entity)?;
-    Ok(arrivals_due().set(tx, &entity, due)?)
+    arrivals_due().set(tx, &entity, due)
+}
+
+/// Records an older arrival that no call has accepted, unless it is of the same session. One that cannot be read is replaced.
+fn replace_arrival(tx: &mut Tx<'_, Shard>, passage: &Passage) -> hot::Result<()> {
+    let older = match tx.get(&ARRIVAL.key(passage.entity())) {
+        Err(error) if error.is_corrupt() => None,
+        older => older?,
+    };
+    let Some(older) = older else { return Ok(()) };
+    tx.srem(&ZONE_ARRIVALS.key(older.zone()), &older.entity())?;
+    if older.play.session_id == passage.play.session_id {
+        return Ok(());
+    }
+    end_passage(tx, &older, older.left_at)
 }
 
 pub(super) fn arrivals_due() -> DueQueue<ARRIVALS_DUE> {
@@ -461,13 +498,26 @@ pub(super) fn take_in(tx: &mut Tx<'_, Shard>, entity: EntityId, zone: ZoneId) ->
         return Ok(Accepted::Ended);
     }
     remove_arrival(tx, &passage)?;
-    // Another program logged it in here meanwhile, or the end of such a session is not recorded yet.
-    end_former(tx, entity, session, play)?;
+    match &play {
+        // An older state of the session that arrives: a failover brought it back.
+        Some(play) if play.session_id == passage.play.session_id => {
+            remove(tx, entity, ZoneId(play.zone_id), zone)?;
+        }
+        // Another program logged it in here meanwhile, or the end of such a session is not recorded yet.
+        _ => drop(end_former(tx, entity, session, play)?),
+    }
     let (mut session, mut play) = (passage.session.clone(), passage.play_here());
     session.zone_id = zone.0;
     put_active(tx, entity, &mut session, &mut play)?;
     put_position(tx, entity, &session.position.clone())?;
-    super::zones::enter(tx, entity, zone)?;
+    // What left from here is here again.
+    tx.del(&DEPARTED.key(entity))?;
+    connections::brought_along(tx, entity, &passage.connections)?;
+    let former = ZoneId(passage.source_zone);
+    zones::enter(tx, entity, former, zone)?;
+    if !passage.returns {
+        zones::complete_hand_off(tx, &session, former, Some(passage.number))?;
+    }
     sessions_due().set(tx, &entity, next_check(now))?;
     Ok(Accepted::Session(Box::new((session, play))))
 }

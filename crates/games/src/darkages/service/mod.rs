@@ -12,6 +12,7 @@ mod rate_limits;
 mod sessions;
 mod sessions_split;
 mod sweep;
+mod sweep_directory;
 mod sweep_shards;
 mod zones;
 
@@ -23,6 +24,7 @@ pub use positions::Positioned;
 pub use rate_limits::RateCheck;
 pub use sessions::{Existing, LoginRequest, SessionChange};
 pub use sweep::SessionsClosed;
+pub use sweep_directory::DirectoryChecked;
 pub use sweep_shards::HandOffsSwept;
 pub use zones::Heartbeat;
 
@@ -194,15 +196,15 @@ fn put_passive(tx: &mut Tx<'_, Shard>, entity: EntityId, session: &Session, play
 
 /// Records the play session and removes all that is left of the session.
 fn close(tx: &mut Tx<'_, Shard>, entity: EntityId, play: Play, ended_at: i64) -> hot::Result<()> {
-    remove(tx, entity, ZoneId(play.zone_id))?;
+    remove(tx, entity, ZoneId(play.zone_id), ZoneId::NONE)?;
     tx.append(&PLAYS_LOG.key(), &PlayEnd::new(play, ended_at))
 }
 
-/// Removes all that a shard has of a player.
-fn remove(tx: &mut Tx<'_, Shard>, entity: EntityId, zone: ZoneId) -> hot::Result<()> {
+/// Removes all that a shard has of a player, who goes on to a zone of another shard or, without a zone, nowhere.
+fn remove(tx: &mut Tx<'_, Shard>, entity: EntityId, zone: ZoneId, next: ZoneId) -> hot::Result<()> {
     tx.del(&SESSION.key(entity))?;
     tx.del(&POSITION.key(entity))?;
-    zones::leave(tx, entity, zone)?;
+    zones::leave(tx, entity, zone, next)?;
     connections::of_entity(entity).leave_all(tx)?;
     tx.del(&PLAY.key(entity))?;
     tx.zrem(&SESSIONS_DUE.key(), &entity)
