@@ -267,7 +267,7 @@ pub async fn a_session_that_the_directory_does_not_know_is_closed(store: Store) 
     // A login elsewhere that ended after its claim.
     let entry = store.scope(Entity(entity));
     let mut claimed = entry.get(&DIRECTORY.key()).await.unwrap().unwrap();
-    (claimed.home, claimed.behind) = ("3".into(), vec!["1".into()]);
+    (claimed.home, claimed.behind, claimed.owner) = ("3".into(), vec!["1".into()], "a login".into());
     claimed.number += 1;
     entry.put(&DIRECTORY.key(), claimed).await.unwrap();
     assert_eq!(city.game.session(entity).await, Ok(None), "it is not returned");

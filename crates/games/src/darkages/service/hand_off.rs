@@ -167,7 +167,7 @@ impl DarkAges {
         match scope.transact(move |tx| leave(tx, &leaving)).await {
             Ok(Left::Sent) => {}
             // It was kept under another number, which the entry gets: nothing ends.
-            Ok(Left::Another | Left::Elsewhere) => return Err(Error::InTransit { entity }),
+            Ok(Left::Another | Left::Nothing) => return Err(Error::InTransit { entity }),
             Ok(Left::Gone) => {
                 // The entry first: until then the play record makes the sweep come by.
                 self.end_entry(entity, number).await?;
@@ -315,23 +315,18 @@ enum Left {
     Sent,
     /// A session of another number: the player was kept, or logged in anew.
     Another,
-    /// None, and the shard has let one of a higher number go: the entry was set back. Where the player is, the sweep finds it.
-    Elsewhere,
-    /// None. From now on none of a lower number begins here.
+    /// Nothing at all: the entry or the shard was set back, or a login is about to begin. The sweep finds the player.
+    Nothing,
+    /// A session that expired. From now on none of a lower number begins here.
     Gone,
 }
 
 /// Removes the session and sends it.
 fn leave(tx: &mut Tx<'_, Shard>, leaving: &Leaving) -> Result<Left> {
     let Leaving { entity, from, number, source, target, zone, ref position } = *leaving;
-    let admitted = [ADMITTED.key(entity)];
-    let (session, play, admitted) = tx.together(|tx| {
-        (tx.get(&SESSION.key(entity)), tx.get(&PLAY.key(entity)), tx.get_each(&admitted))
-    })?;
-    let highest = admitted.into_iter().find_map(|admitted| admitted.ok().flatten()).unwrap_or_default();
-    // A login that was given up raises the number by one.
-    if session.is_none() && play.is_none() && highest > from.saturating_add(1) {
-        return Ok(Left::Elsewhere);
+    let (session, play) = tx.together(|tx| (tx.get(&SESSION.key(entity)), tx.get(&PLAY.key(entity))))?;
+    if session.is_none() && play.is_none() {
+        return Ok(Left::Nothing);
     }
     // Without a number it is of another program, at the home of its entry.
     if play.as_ref().is_some_and(|play| play.number != from && play.number != 0) {
@@ -415,10 +410,12 @@ fn replace_arrival(tx: &mut Tx<'_, Shard>, passage: &Passage) -> hot::Result<()>
     };
     let Some(older) = older else { return Ok(()) };
     tx.srem(&ZONE_ARRIVALS.key(older.zone()), &older.entity())?;
-    if older.play.session_id == passage.play.session_id {
-        return Ok(());
-    }
-    end_passage(tx, &older, older.left_at)
+    if is_same(&older.play, &passage.play) { Ok(()) } else { end_passage(tx, &older, older.left_at) }
+}
+
+/// Whether two play records are states of one session.
+fn is_same(one: &Play, other: &Play) -> bool {
+    (one.session_id, one.login_time) == (other.session_id, other.login_time)
 }
 
 pub(super) fn arrivals_due() -> DueQueue<ARRIVALS_DUE> {
@@ -500,7 +497,7 @@ pub(super) fn take_in(tx: &mut Tx<'_, Shard>, entity: EntityId, zone: ZoneId) ->
     remove_arrival(tx, &passage)?;
     match &play {
         // An older state of the session that arrives: a failover brought it back.
-        Some(play) if play.session_id == passage.play.session_id => {
+        Some(play) if is_same(play, &passage.play) => {
             remove(tx, entity, ZoneId(play.zone_id), zone)?;
         }
         // Another program logged it in here meanwhile, or the end of such a session is not recorded yet.

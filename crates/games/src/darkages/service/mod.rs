@@ -28,8 +28,6 @@ pub use sweep_directory::DirectoryChecked;
 pub use sweep_shards::HandOffsSwept;
 pub use zones::Heartbeat;
 
-use zones::leave_zone;
-
 use super::boards::Boards;
 use super::error::{Error, Result};
 use super::events::PlayEnd;
