@@ -237,7 +237,8 @@ async fn check(game: &DarkAges, starts: &[i64]) {
             assert_eq!(session.map(|session| session.login_time), Some(*start), "{entity}, {entry:?}");
             assert_eq!(ended.count(), 0, "the session of {entity} goes on");
         } else {
-            let mut all: Vec<i64> = ended.map(|end| end.1).chain(session.map(|session| session.login_time)).collect();
+            let mut all: Vec<i64> =
+                ended.map(|end| end.1).chain(session.map(|session| session.login_time)).collect();
             let count = all.len();
             all.sort_unstable();
             all.dedup();

@@ -7,8 +7,8 @@ mod darkages_cases;
 use bytes::Bytes;
 use darkages_cases::{City, HERE};
 use emberkeep_games::darkages::{
-    ARRIVAL, DarkAges, EntityId, Error, HandOff, HandOffRequest, LoginRequest, SESSION, Session, ZONE_PLAYERS,
-    ZoneId,
+    ARRIVAL, DarkAges, EntityId, Error, HandOff, HandOffRequest, LoginRequest, SESSION, Session,
+    ZONE_PLAYERS, ZoneId,
 };
 use emberkeep_hot::command::{RawKey, Read, Reply};
 use emberkeep_hot::embedded::{Clock, Embedded, ManualClock};
@@ -50,7 +50,8 @@ impl Servers {
     }
 
     fn open(&self, folder: &Path) -> Arc<Embedded> {
-        let options = Embedded::builder().clock(Clock::Manual(self.clock.clone())).layout(self.layout.clone());
+        let options =
+            Embedded::builder().clock(Clock::Manual(self.clock.clone())).layout(self.layout.clone());
         Arc::new(options.data(folder).open().expect("a folder of a server can be opened"))
     }
 
@@ -65,7 +66,8 @@ impl Servers {
     }
 
     fn of_key(&self, key: &[u8]) -> Arc<Embedded> {
-        let tag = key.split(|byte| *byte == b'{').nth(1).and_then(|rest| rest.split(|byte| *byte == b'}').next());
+        let tag =
+            key.split(|byte| *byte == b'{').nth(1).and_then(|rest| rest.split(|byte| *byte == b'}').next());
         self.of(tag.expect("a key of a Cluster names its partition"))
     }
 
@@ -336,7 +338,9 @@ async fn set_back(world: &mut World, servers: &[usize]) -> usize {
         let ends = world.city.play_ends(entity.0).await;
         let recorded = ends.iter().filter(|end| end.play.login_time == start).count();
         match world.find(entity).await {
-            Some(session) => assert_eq!((session.login_time, recorded), (start, 0), "{entity} of {servers:?}"),
+            Some(session) => {
+                assert_eq!((session.login_time, recorded), (start, 0), "{entity} of {servers:?}")
+            }
             None => {
                 assert!(recorded > 0, "{entity} is lost without a trace: {servers:?}");
                 logged_out += 1;
@@ -365,5 +369,7 @@ async fn servers_that_are_set_back_leave_each_player_once_or_logged_out_and_reco
         let servers: Vec<usize> = (1..SERVERS).filter(|_| world.random.next(2) == 0).collect();
         logged_out += set_back(&mut world, &servers).await;
     }
-    report!("{ROUNDS} times any servers were set back: {logged_out} of {PLAYERS} players each were logged out");
+    report!(
+        "{ROUNDS} times any servers were set back: {logged_out} of {PLAYERS} players each were logged out"
+    );
 }

@@ -59,7 +59,9 @@ pub(crate) async fn run(darkages: DarkAges, metrics: Arc<Metrics>) {
             }
             Err(error) => {
                 counters.sweep_errors.fetch_add(1, Relaxed);
-                tracing::warn!("the directory of DarkAges cannot be checked, the next pass begins anew: {error}");
+                tracing::warn!(
+                    "the directory of DarkAges cannot be checked, the next pass begins anew: {error}"
+                );
             }
         }
         tokio::time::sleep(pause).await;

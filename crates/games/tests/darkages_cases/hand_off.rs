@@ -97,8 +97,11 @@ pub async fn hand_offs_within_and_between_shards_are_alike(store: Store) {
         assert_eq!(city.game.connection(ids[0].clone()).await.unwrap(), opened, "as it was");
         let entering = next_message(&mut left).await;
         assert_eq!((entering.message_type, entering.target_zone), (MessageType::EntityEntering, source.0));
-        let (leaving, entering, complete) =
-            (next_message(&mut left).await, next_message(&mut entered).await, next_message(&mut entered).await);
+        let (leaving, entering, complete) = (
+            next_message(&mut left).await,
+            next_message(&mut entered).await,
+            next_message(&mut entered).await,
+        );
         for (message, message_type) in [
             (&leaving, MessageType::EntityLeaving),
             (&entering, MessageType::EntityEntering),
@@ -109,7 +112,11 @@ pub async fn hand_offs_within_and_between_shards_are_alike(store: Store) {
         }
         let notice: EntityNotice = complete.payload.read().unwrap();
         assert_eq!(notice.position, Some(city.to(entity, target).position));
-        assert_eq!(notice.handoff.is_some(), city.is_split() && target == city.zone(11), "numbers are between shards");
+        assert_eq!(
+            notice.handoff.is_some(),
+            city.is_split() && target == city.zone(11),
+            "numbers are between shards"
+        );
         city.game.kick(entity, "done".into()).await.unwrap();
         assert!(city.connection_ids(entity).await.is_empty());
     }

@@ -185,7 +185,7 @@ pub async fn thousands_of_arrivals_are_listed_in_part(store: Store) {
     city.game.scope_of(zone).del(&ZONE_ARRIVALS.key(zone)).await.unwrap();
 }
 
-/// A departure that begins between the sweep's look at the directory and its confirmation is no end of the session.
+/// A departure that begins between the sweep's look at the directory and its confirmation does not end the session.
 pub async fn sweeps_beside_hand_offs_end_no_session(store: Store) {
     let city = City::of_shards(&store);
     let mut starts = Vec::new();

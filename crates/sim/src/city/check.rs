@@ -64,7 +64,9 @@ pub(crate) async fn judge(
         }
         let arrivals = city.game.arrivals(zone).await?.len();
         if arrivals > 0 {
-            wrong.push(format!("{arrivals} hand-offs wait in zone {zone} of the city, and all players have arrived"));
+            wrong.push(format!(
+                "{arrivals} hand-offs wait in zone {zone} of the city, and all players have arrived"
+            ));
         }
     }
     let dead_letters: u64 = consumers.stats().iter().map(|stats| stats.dead_letters).sum();

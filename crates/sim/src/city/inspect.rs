@@ -22,7 +22,9 @@ pub(crate) async fn serve(world: Arc<World>) -> CityLedger {
             Ok(None) => ledger.inspections += 1,
             Ok(Some(violation)) => world.report_violation(violation),
             Err(error) if error.is_transient() => {}
-            Err(error) => world.report_violation(format!("the zones of the city cannot be inspected: {error}")),
+            Err(error) => {
+                world.report_violation(format!("the zones of the city cannot be inspected: {error}"))
+            }
         }
     }
     ledger

@@ -1,5 +1,6 @@
 //! The operations on hot state. Each is one atomic transaction, or a loop of them that its documentation describes.
 
+mod arrivals;
 mod channels;
 mod combat;
 mod connections;

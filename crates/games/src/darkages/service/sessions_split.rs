@@ -1,7 +1,7 @@
 //! Login and logout where shards are partitions of their own: the directory is claimed first, then what is behind ends,
 //! then the session begins. In between the player is logged in nowhere, never twice.
 
-use super::hand_off::{end_passage, remove_arrival};
+use super::arrivals::{end_passage, remove_arrival};
 use super::homes::Homes;
 use super::sessions::{Existing, Identity, LoginRequest, begin, end_former};
 use super::*;

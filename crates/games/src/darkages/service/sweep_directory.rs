@@ -12,7 +12,8 @@
 //!
 //! Budget of a call: a page of the directory, each entry by one or two reads; of one that is not in place all shards are read.
 
-use super::hand_off::{admit, arrivals_due, arrive};
+use super::arrivals::{arrivals_due, arrive};
+use super::hand_off::admit;
 use super::sweep_shards::is_here_since;
 use super::*;
 use crate::darkages::events::event_id;
@@ -104,9 +105,8 @@ impl DarkAges {
             done.found += 1;
             return Ok(());
         }
-        let admitted_by = |shard: Shard| {
-            traces.iter().find(|trace| trace.shard == shard).map_or(0, |trace| trace.admitted)
-        };
+        let admitted_by =
+            |shard: Shard| traces.iter().find(|trace| trace.shard == shard).map_or(0, |trace| trace.admitted);
         let own = |passage: &&Passage| passage.play.session_id.to_string() == found.owner;
         let departed = traces.iter().filter_map(|trace| trace.departed.as_ref().filter(own));
         let departed = departed.max_by_key(|passage| passage.number);

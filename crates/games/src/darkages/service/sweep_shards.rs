@@ -4,7 +4,7 @@
 //! Budget of a call: `limit` sessions or arrivals, each by a read of its entry and a few transactions. It holds nothing
 //! between calls and can be dropped at any time. One that fails is tried again later and does not stop the others.
 
-use super::hand_off::{Accepted, arrivals_due, end_passage, remove_arrival, remove_ended, take_in};
+use super::arrivals::{Accepted, arrivals_due, end_passage, remove_arrival, remove_ended, take_in};
 use super::homes::Homes;
 use super::sessions::end_former;
 use super::sweep::SessionsClosed;
@@ -428,7 +428,8 @@ pub(super) fn is_here_since(
     number: i64,
 ) -> hot::Result<bool> {
     let (play, arrival) = tx.together(|tx| (tx.get(&PLAY.key(entity)), tx.get(&ARRIVAL.key(entity))))?;
-    Ok(play.is_some_and(|play| play.number >= number) || arrival.is_some_and(|passage| passage.number >= number))
+    Ok(play.is_some_and(|play| play.number >= number)
+        || arrival.is_some_and(|passage| passage.number >= number))
 }
 
 /// Whether an entity is about to leave a shard, or left it under this number.

@@ -190,12 +190,7 @@ pub(super) fn enter(
 }
 
 /// Leaves a zone for one of another shard or, without a zone, because the session ends.
-pub(super) fn leave(
-    tx: &mut Tx<'_, Shard>,
-    entity: EntityId,
-    zone: ZoneId,
-    next: ZoneId,
-) -> hot::Result<()> {
+pub(super) fn leave(tx: &mut Tx<'_, Shard>, entity: EntityId, zone: ZoneId, next: ZoneId) -> hot::Result<()> {
     tx.del(&PLAYER_ZONE.key(entity))?;
     leave_zone(tx, entity, zone)?;
     notify(tx, MessageType::EntityLeaving, EntityNotice::new(entity.0), (zone, next))
