@@ -42,7 +42,9 @@ fn counted(said: &str, word: &str) -> u64 {
 
 /// All that lives in a field happened, and every line of the check was said.
 fn lived(said: &str) {
-    for word in ["hits", "spawns", "kills", "ticks", "drops", "triggered", "teardowns", "inspections"] {
+    for word in
+        ["hits", "spawns", "kills", "ticks", "drops", "triggered", "teardowns", "hand-offs", "inspections"]
+    {
         assert!(counted(said, word) > 0, "no {word}: {said}");
     }
     for checked in [

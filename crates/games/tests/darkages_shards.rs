@@ -5,7 +5,10 @@
 mod darkages_cases;
 
 use darkages_cases::City;
-use emberkeep_games::darkages::{DIRECTORY, Entity, EntityId, Error, HandOff, LoginRequest, limits};
+use emberkeep_games::darkages::{
+    ADMITTED, DIRECTORY, DirectoryChecked, Entity, EntityId, Error, HandOff, LoginPolicy, LoginRequest, PLAY,
+    SESSION, limits,
+};
 use emberkeep_hot::Store;
 use emberkeep_hot::embedded::{Clock, Embedded, ManualClock};
 use emberkeep_schema::KeyLayout;
@@ -41,6 +44,7 @@ on_partitions!(
     an_expired_session_is_closed_once,
     a_hand_off_within_a_shard_is_one_transaction,
     a_hand_off_between_shards_is_accepted_once,
+    hand_offs_within_and_between_shards_are_alike,
     a_login_in_another_shard_ends_the_first_session,
     players_of_different_shards_do_not_fight,
     a_logout_on_the_way_ends_the_session_once,
@@ -59,6 +63,7 @@ on_partitions!(
     sessions_of_another_program_survive_many_sweeps_at_once,
     a_session_of_another_program_survives_a_hand_off,
     a_broken_player_does_not_stop_the_sweep_of_a_shard,
+    sweeps_beside_hand_offs_end_no_session,
     the_entry_of_an_arrival_ends_with_it,
     a_player_in_no_zone_returns_to_its_shard,
     an_accepted_arrival_closes_what_was_left_there,
@@ -189,6 +194,40 @@ async fn an_active_player_stays_in_the_directory() {
         city.game.close_expired(10).await.unwrap();
     }
     assert!(city.game.session(entity).await.unwrap().is_some());
+}
+
+/// A failover left nothing of a player but its entry. One who was only about to log in has no play session.
+#[tokio::test]
+async fn a_player_of_whom_nothing_is_left_is_logged_out_and_recorded() {
+    let (store, clock) = split_store();
+    let city = City::of_shards(&store);
+    let check = limits::DIRECTORY_CHECK_EVERY.as_millis() as u64;
+    for (number, was_seen) in [(1, true), (2, false)] {
+        let (entity, session) = city.login(number).await;
+        if was_seen {
+            clock.advance(check);
+            assert_eq!(city.game.close_expired(10).await.unwrap().alive, 1);
+        }
+        let seen = store.now().await.unwrap();
+        city.scope.del(&SESSION.key(entity)).await.unwrap();
+        city.scope.del(&PLAY.key(entity)).await.unwrap();
+        city.scope.del(&ADMITTED.key(entity)).await.unwrap();
+        if !was_seen {
+            clock.advance(check - 1);
+            assert_eq!(city.game.check_directory(None).await.unwrap().ended, 0, "it is young");
+        }
+        clock.advance(check);
+        assert_eq!(city.game.check_directory(None).await.unwrap().ended, 1);
+        assert_eq!(city.game.check_directory(None).await.unwrap(), DirectoryChecked::default());
+        let ends = city.play_ends(entity.0).await;
+        let expected: &[_] = if was_seen { &[(session.login_time, seen)] } else { &[] };
+        let ends: Vec<_> = ends.iter().map(|end| (end.play.login_time, end.ended_at)).collect();
+        assert_eq!(ends, expected);
+        assert_eq!(city.game.session(entity).await, Ok(None));
+        let request = LoginRequest { existing: LoginPolicy::Refuse, ..city.request(number) };
+        city.game.login(request).await.unwrap();
+        city.game.logout(entity).await.unwrap();
+    }
 }
 
 /// Each step of a hand-off at another time, up to 40 minutes ahead of or behind the last one.

@@ -17,6 +17,8 @@
 //! 5. State that was kept under a number of its own ([`Standing::Departing`]) is never lost: [`confirm`] brings back an entry
 //!    that ended or moved under a lower one. Who ends what is behind a claim therefore heeds [`AdmitError::Superseded`]: the
 //!    state there may be newer than the claim. It claims again with [`Claim::above`], or what it wanted to end lives.
+//! 6. State is over only if it is [`Standing::Superseded`]: the entry that [`confirm`] returns may be departing from the very
+//!    place, because the departure began in between.
 //!
 //! Keys, the caller's, linked by [`Directory`]: in the entity's partition the entry; in each home the highest number that
 //! was admitted (a string). Both must live longer than a letter or a paused caller can be late.

@@ -1,6 +1,6 @@
 //! Who plays in which zones of the city: decided once, and the same in every process.
 
-use emberkeep::games::darkages::{DarkAges, ZoneId};
+use emberkeep::games::darkages::{DarkAges, Shard, Shards, ZoneId};
 use emberkeep::hot::Store;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -13,7 +13,8 @@ pub(crate) struct City {
 
 impl City {
     pub(crate) fn new(store: Store, plan: CityPlan) -> City {
-        City { game: DarkAges::new(store, "demo").expect("a short name of letters"), plan }
+        let game = DarkAges::new(store, "demo").expect("a short name of letters");
+        City { game: game.with_shards(plan.shards()), plan }
     }
 }
 
@@ -28,6 +29,8 @@ pub struct CityPlan {
     pub first_zone: i32,
     /// How many zones the city has.
     pub zones: u32,
+    /// Shards that the zones are divided into; on a Cluster each is a partition.
+    pub shards: u16,
     /// How long a player rests between two turns.
     pub rest: Duration,
 }
@@ -40,6 +43,7 @@ impl CityPlan {
             players: 24,
             first_zone: fastrand::i32(1 << 20..1 << 30),
             zones: 4,
+            shards: 2,
             rest: Duration::from_millis(5),
         }
     }
@@ -53,6 +57,19 @@ impl CityPlan {
     /// The ids of all players of the plan.
     pub(crate) fn all_players(&self) -> Vec<i64> {
         self.players_of(0, 1)
+    }
+
+    /// The shards: an equal part of the zones each. One alone is not declared, so it is shard 0.
+    pub(crate) fn shards(&self) -> Shards {
+        if self.shards < 2 {
+            return Shards::default();
+        }
+        let zones = self.zones.div_ceil(u32::from(self.shards)) as i32;
+        let ranges = (0..self.shards).map(|number| {
+            let first = self.first_zone + i32::from(number) * zones;
+            (first..=first + zones - 1, Shard(number + 1))
+        });
+        Shards::new(ranges).expect("ranges without overlaps")
     }
 
     /// The ids of all zones of the plan.

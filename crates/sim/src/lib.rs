@@ -36,6 +36,7 @@ pub use server_demo::{CITY_PLAYER, CITY_ZONE, ServerDemo, TENANT};
 use anyhow::Context;
 use check::judge;
 use city::CityHistory;
+use city_plan::City;
 use cleanup::clean_up;
 use emberkeep::history::History;
 use emberkeep::hot::Store;
@@ -88,8 +89,9 @@ async fn run_and_check(
     keep: bool,
     child: ChildCommand,
 ) -> anyhow::Result<Report> {
-    let mut history = CityHistory::begin(&store, history).await?;
-    plan.city = history.as_ref().map(|_| CityPlan::new());
+    let city = CityPlan::new();
+    let mut history = CityHistory::begin(&City::new(store.clone(), city.clone()), history).await?;
+    plan.city = history.as_ref().map(|_| city);
     let world = Arc::new(World::new(store.clone(), plan, 0));
     let spawned = populate(&world).await.context("cannot spawn the monsters")?;
     let mut played = play_with_view(&world, child).await?;

@@ -70,7 +70,14 @@ async fn live(store: Store, mut end: watch::Receiver<bool>) {
 
 async fn round(store: &Store, end: &watch::Receiver<bool>) -> anyhow::Result<()> {
     let plan = Plan { tenants: vec![TENANT.0], ..Plan::new(1, Some(FIELDS), MONSTERS) };
-    let city = CityPlan { first_player: CITY_PLAYER, first_zone: CITY_ZONE, rest: REST, ..CityPlan::new() };
+    // One shard, as the server has that shows it.
+    let city = CityPlan {
+        first_player: CITY_PLAYER,
+        first_zone: CITY_ZONE,
+        shards: 1,
+        rest: REST,
+        ..CityPlan::new()
+    };
     let plan = Plan { players: PLAYERS, length: ROUND, rest: REST, city: Some(city), ..plan };
     let world = Arc::new(World::new(store.clone(), plan, 0));
     if !is_populated(&world).await? {

@@ -20,7 +20,7 @@ pub enum MessageType {
     EntityLeaving,
     /// For all servers and clients of a zone.
     Broadcast,
-    /// An entity that was handed over is in its new zone.
+    /// An entity that was handed off is in its new zone: sent there.
     HandoffComplete,
     /// A type that the document does not have, as it was received.
     Unknown(String),

@@ -30,14 +30,14 @@ pub use model::{EntityId, Play, Point, Position, Session, ZoneId};
 pub use passage::Passage;
 pub use realm::{BanRequest, Banned, LoggedIn, Realm, RealmError};
 pub use schema::{
-    ADMITTED, ARRIVAL, ARRIVALS_DUE, AUDIT_LOG, COMBAT_LOG, CONNECTION, CONNECTIONS, DIRECTORY, DRAINER,
-    Entity, HANDOFFS_DEAD, HANDOFFS_OUT, HANDOFFS_RECEIVED, HANDOFFS_STATE, InZone, LAST_LOGIN, PLAY,
-    PLAYER_ZONE, PLAYS_LOG, POSITION, RATE, SESSION, SESSIONS_DUE, SPATIAL_QUERY, Shard, ZONE_ARRIVALS,
+    ADMITTED, ARRIVAL, ARRIVALS_DUE, AUDIT_LOG, COMBAT_LOG, CONNECTION, CONNECTIONS, DEPARTED, DIRECTORY,
+    DRAINER, Entity, HANDOFFS_DEAD, HANDOFFS_OUT, HANDOFFS_RECEIVED, HANDOFFS_STATE, InZone, LAST_LOGIN,
+    PLAY, PLAYER_ZONE, PLAYS_LOG, POSITION, RATE, SESSION, SESSIONS_DUE, SPATIAL_QUERY, Shard, ZONE_ARRIVALS,
     ZONE_CHANNEL, ZONE_PLAYERS, ZONE_UNTIL, schema,
 };
 pub use service::{
-    Connection, ConnectionRequest, Damage, DamageRequest, DarkAges, Fighter, HandOff, HandOffRequest,
-    HandOffsSwept, Heartbeat, LoginPolicy, LoginRequest, Nearby, NearbyRequest, PositionsReport, RateCheck,
-    SessionChange, SessionSweep,
+    Connection, ConnectionRequest, Damage, DamageRequest, DarkAges, DirectoryChecked, Fighter, HandOff,
+    HandOffRequest, HandOffsSwept, Heartbeat, LoginPolicy, LoginRequest, Nearby, NearbyRequest,
+    PositionsReport, RateCheck, SessionChange, SessionSweep,
 };
 pub use shards::Shards;

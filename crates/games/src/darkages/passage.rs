@@ -6,6 +6,17 @@ use emberkeep_primitives::mail::Mail;
 use emberkeep_schema::{Json, Key, record};
 
 record! {
+    /// A connection of a player on the way to another shard.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct PassedConnection {
+        /// Its id.
+        pub id: String => "id",
+        /// Its fields, also those of other programs.
+        pub fields: Vec<(String, String)> => "fields",
+    }
+}
+
+record! {
     /// A player on the way to a zone of another shard, with all that belongs to it. In the source's outbox, then an arrival
     /// of the target.
     #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +39,8 @@ record! {
         pub session: Session => "session",
         /// The play record, as it was when the player left.
         pub play: Play => "play",
+        /// The open connections.
+        pub connections: Vec<PassedConnection> => "connections" default,
     }
 }
 

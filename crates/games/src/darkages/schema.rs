@@ -195,6 +195,15 @@ family! {
 }
 
 family! {
+    /// A player who left a shard, as it left. A copy for as long as its session lives at least: should the target lose what came
+    /// there, the player comes back from it.
+    pub DEPARTED = "ember:departed:{entity_id}" {
+        kind: Text<Json<Passage>>, partition: shared Shard, parts: (entity_id: EntityId),
+        ttl: refresh(SESSION_LIFE), owner: "zone-server",
+    }
+}
+
+family! {
     /// The arrivals of a zone.
     pub ZONE_ARRIVALS = "ember:zone:{zone_id}:arrivals" {
         kind: Set<Id<EntityId>>, partition: shared Shard, parts: (zone_id: ZoneId),
@@ -293,6 +302,7 @@ pub fn schema() -> Schema {
         HANDOFFS_RECEIVED,
         HANDOFFS_DEAD,
         ARRIVAL,
+        DEPARTED,
         ZONE_ARRIVALS,
         ARRIVALS_DUE,
         COMBAT_LOG,

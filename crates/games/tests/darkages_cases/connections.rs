@@ -18,11 +18,11 @@ impl City {
         ConnectionRequest { id, entity, ip_address, client_version: "2.1".into() }
     }
 
-    async fn open(&self, entity: EntityId, number: usize) -> Name {
+    pub(super) async fn open(&self, entity: EntityId, number: usize) -> Name {
         self.game.open_connection(self.connection(entity, number)).await.unwrap().id
     }
 
-    async fn connection_ids(&self, entity: EntityId) -> Vec<Name> {
+    pub(super) async fn connection_ids(&self, entity: EntityId) -> Vec<Name> {
         let connections = self.game.connections(entity).await.unwrap();
         let mut ids: Vec<Name> = connections.into_iter().map(|connection| connection.id).collect();
         ids.sort();

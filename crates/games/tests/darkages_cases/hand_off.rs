@@ -4,10 +4,12 @@ use super::City;
 use super::combat::hit;
 use emberkeep_games::darkages::events::AuditRecord;
 use emberkeep_games::darkages::{
-    ADMITTED, ARRIVAL, AUDIT_LOG, DIRECTORY, Entity, EntityId, Error, HandOff, HandOffsSwept, LoginPolicy,
-    LoginRequest, PLAY, PLAYER_ZONE, POSITION, Play, SESSION, SessionChange, Shard, ZoneId,
+    ADMITTED, ARRIVAL, AUDIT_LOG, DIRECTORY, Entity, EntityId, EntityNotice, Error, HandOff, HandOffsSwept,
+    LoginPolicy, LoginRequest, MessageType, PLAY, PLAYER_ZONE, POSITION, Play, SESSION, SessionChange, Shard,
+    ZoneEvent, ZoneId, ZoneMessage, ZoneSubscription,
 };
 use emberkeep_hot::Store;
+use std::time::Duration;
 use tokio::task::JoinSet;
 
 pub async fn a_hand_off_within_a_shard_is_one_transaction(store: Store) {
@@ -78,6 +80,52 @@ pub async fn a_hand_off_between_shards_is_accepted_once(store: Store) {
     assert_eq!((city.copies(entity).await, city.members(source).await.len()), (1, 2));
     city.game.logout(entity).await.unwrap();
     assert_eq!((city.copies(entity).await, city.play_ends(entity.0).await.len()), (0, 1));
+}
+
+/// Within a shard and between shards: the same messages, and the connections go along.
+pub async fn hand_offs_within_and_between_shards_are_alike(store: Store) {
+    let city = City::of_shards(&store);
+    let source = city.zone(1);
+    for (number, target) in [(1, city.zone(2)), (2, city.zone(11))] {
+        let (mut left, mut entered) =
+            (city.game.subscribe(&[source]).await.unwrap(), city.game.subscribe(&[target]).await.unwrap());
+        let (entity, _) = city.login(number).await;
+        let ids = [city.open(entity, 1).await, city.open(entity, 2).await];
+        let opened = city.game.connection(ids[0].clone()).await.unwrap();
+        city.hand_over(entity, target).await;
+        assert_eq!(city.connection_ids(entity).await, ids);
+        assert_eq!(city.game.connection(ids[0].clone()).await.unwrap(), opened, "as it was");
+        let entering = next_message(&mut left).await;
+        assert_eq!((entering.message_type, entering.target_zone), (MessageType::EntityEntering, source.0));
+        let (leaving, entering, complete) = (
+            next_message(&mut left).await,
+            next_message(&mut entered).await,
+            next_message(&mut entered).await,
+        );
+        for (message, message_type) in [
+            (&leaving, MessageType::EntityLeaving),
+            (&entering, MessageType::EntityEntering),
+            (&complete, MessageType::HandoffComplete),
+        ] {
+            assert_eq!((&message.message_type, message.entity()), (&message_type, Some(entity)));
+            assert_eq!((message.source_zone, message.target_zone), (source.0, target.0));
+        }
+        let notice: EntityNotice = complete.payload.read().unwrap();
+        assert_eq!(notice.position, Some(city.to(entity, target).position));
+        assert_eq!(
+            notice.handoff.is_some(),
+            city.is_split() && target == city.zone(11),
+            "numbers are between shards"
+        );
+        city.game.kick(entity, "done".into()).await.unwrap();
+        assert!(city.connection_ids(entity).await.is_empty());
+    }
+}
+
+async fn next_message(subscription: &mut ZoneSubscription) -> ZoneMessage {
+    let event = tokio::time::timeout(Duration::from_secs(10), subscription.next()).await;
+    let Ok(Some(ZoneEvent::Message { message, .. })) = event else { panic!("{event:?}") };
+    message
 }
 
 pub async fn of_64_logins_into_different_shards_one_session_is_left(store: Store) {
@@ -226,7 +274,7 @@ pub async fn a_session_that_the_directory_does_not_know_is_closed(store: Store) 
     // A login elsewhere that ended after its claim.
     let entry = store.scope(Entity(entity));
     let mut claimed = entry.get(&DIRECTORY.key()).await.unwrap().unwrap();
-    (claimed.home, claimed.behind) = ("3".into(), vec!["1".into()]);
+    (claimed.home, claimed.behind, claimed.owner) = ("3".into(), vec!["1".into()], "a login".into());
     claimed.number += 1;
     entry.put(&DIRECTORY.key(), claimed).await.unwrap();
     assert_eq!(city.game.session(entity).await, Ok(None), "it is not returned");

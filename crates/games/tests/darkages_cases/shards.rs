@@ -2,12 +2,14 @@
 
 use super::City;
 use emberkeep_games::darkages::{
-    ADMITTED, ARRIVAL, ARRIVALS_DUE, DIRECTORY, Entity, EntityId, Error, HandOffsSwept, PLAY, Passage, Play,
-    SESSION, Shard, ZONE_ARRIVALS, ZoneId,
+    ADMITTED, ARRIVAL, ARRIVALS_DUE, DIRECTORY, Entity, EntityId, Error, HandOff, HandOffsSwept, PLAY,
+    Passage, Play, SESSION, Shard, ZONE_ARRIVALS, ZoneId,
 };
 use emberkeep_hot::command::Write;
 use emberkeep_hot::{Store, Tx};
 use emberkeep_primitives::directory::DirectoryEntry;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::task::JoinSet;
 
 /// A session as another program writes it, with a time of its last activity that is long ago.
@@ -181,4 +183,67 @@ pub async fn thousands_of_arrivals_are_listed_in_part(store: Store) {
     let listed = city.game.arrivals(zone).await.unwrap();
     assert!(listed.len() <= usize::from(city.is_split()), "{listed:?}");
     city.game.scope_of(zone).del(&ZONE_ARRIVALS.key(zone)).await.unwrap();
+}
+
+/// A departure that begins between the sweep's look at the directory and its confirmation does not end the session.
+pub async fn sweeps_beside_hand_offs_end_no_session(store: Store) {
+    let city = City::of_shards(&store);
+    let mut starts = Vec::new();
+    for number in 0..4 {
+        starts.push(city.login(number).await.1.login_time);
+    }
+    let (mut servers, mut sweeps) = (JoinSet::new(), JoinSet::new());
+    let is_over = Arc::new(AtomicBool::new(false));
+    for number in 0..4 {
+        let city = city.clone();
+        servers.spawn(async move {
+            for step in 0..60 {
+                let zone = city.zone(step % 3 * 10 + 1);
+                match city.game.hand_off(city.to(city.player(number), zone)).await {
+                    Ok(HandOff::Done(_)) => {}
+                    Ok(HandOff::InTransit { .. }) | Err(Error::InTransit { .. }) => {
+                        match city.game.accept(city.player(number), zone).await {
+                            // The sweep kept it where it was.
+                            Ok(_) | Err(Error::NotArrived { .. } | Error::Replaced { .. }) => {}
+                            Err(error) => panic!("{error}"),
+                        }
+                    }
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        });
+    }
+    for _ in 0..2 {
+        let (city, is_over) = (city.clone(), is_over.clone());
+        sweeps.spawn(async move {
+            while !is_over.load(Ordering::Relaxed) {
+                for scope in city.game.scopes() {
+                    let there = City { scope, ..city.clone() };
+                    for number in 0..4 {
+                        there.make_due(city.player(number)).await;
+                    }
+                }
+                city.game.close_expired(100).await.unwrap();
+                tokio::task::yield_now().await;
+            }
+        });
+    }
+    servers.join_all().await;
+    is_over.store(true, Ordering::Relaxed);
+    sweeps.join_all().await;
+    city.game.sweep_hand_offs(100).await.unwrap();
+    for (number, start) in (0..4).zip(starts) {
+        let entity = city.player(number);
+        assert_eq!((city.copies(entity).await, city.play_ends(entity.0).await.len()), (1, 0), "{entity}");
+        for zone in [1, 11, 21].map(|zone| city.zone(zone)) {
+            if city.game.arrivals(zone).await.unwrap().iter().any(|passage| passage.entity() == entity) {
+                city.game.accept(entity, zone).await.unwrap();
+            }
+        }
+        for scope in city.game.scopes() {
+            City { scope, ..city.clone() }.make_due(entity).await;
+        }
+        city.game.close_expired(100).await.unwrap();
+        assert_eq!(city.game.session(entity).await.unwrap().map(|session| session.login_time), Some(start));
+    }
 }

@@ -9,6 +9,10 @@ pub(crate) struct DarkAgesCounters {
     pub(crate) sessions_closed: AtomicU64,
     /// Players that this process sent back, because no zone server accepted them.
     pub(crate) hand_offs_returned: AtomicU64,
+    /// Players that this process brought back, because a failover had lost them where they went.
+    pub(crate) players_restored: AtomicU64,
+    /// Players that this process logged out, because a failover had left nothing of them.
+    pub(crate) players_lost: AtomicU64,
     /// Passes of the sweep that failed.
     pub(crate) sweep_errors: AtomicU64,
     /// Open streams of zone channels.
@@ -33,6 +37,18 @@ impl DarkAgesCounters {
                 "counter",
                 "Players that this process sent back to the shard that they left: no zone server accepted them",
                 self.hand_offs_returned.load(Relaxed) as f64,
+            ),
+            (
+                "players_restored_total",
+                "counter",
+                "Players that this process brought back to the shard that they left: a failover had lost them where they went",
+                self.players_restored.load(Relaxed) as f64,
+            ),
+            (
+                "players_lost_total",
+                "counter",
+                "Players that this process logged out: a failover had left nothing of them but their entry",
+                self.players_lost.load(Relaxed) as f64,
             ),
             (
                 "sweep_errors_total",

@@ -12,7 +12,10 @@ use emberkeep::games::darkages::boards::{
     EVER_PLAYERS, EVER_SOURCES, Leaderboards, Period,
 };
 use emberkeep::games::darkages::history::{BoardCategory, CombatEvent, PlayerSession};
-use emberkeep::games::darkages::{AUDIT_LOG, COMBAT_LOG, DRAINER, EntityId, LAST_LOGIN, PLAYS_LOG, Shard};
+use emberkeep::games::darkages::{
+    ADMITTED, AUDIT_LOG, COMBAT_LOG, DIRECTORY, DRAINER, Entity, EntityId, HANDOFFS_RECEIVED, HANDOFFS_STATE,
+    LAST_LOGIN, PLAYS_LOG, Shard,
+};
 use emberkeep::history::limits::PAGE_ROWS_MAX;
 use emberkeep::history::outbox::Consumers;
 use emberkeep::history::{Cursor, Page, Pending};
@@ -59,6 +62,12 @@ pub(crate) async fn judge(
         if members > 0 {
             wrong.push(format!("zone {zone} of the city has {members} players, and all have logged out"));
         }
+        let arrivals = city.game.arrivals(zone).await?.len();
+        if arrivals > 0 {
+            wrong.push(format!(
+                "{arrivals} hand-offs wait in zone {zone} of the city, and all players have arrived"
+            ));
+        }
     }
     let dead_letters: u64 = consumers.stats().iter().map(|stats| stats.dead_letters).sum();
     if dead_letters > 0 {
@@ -72,9 +81,10 @@ pub(crate) async fn judge(
             group_digits(sums.damage_dealt as u64)
         ),
         format!(
-            "each play session once: {}; no player in two zones: {} moves, {} inspections",
+            "each play session once: {}; no player in two zones: {} moves, {} hand-offs, {} inspections",
             group_digits(sums.sessions),
             group_digits(ledger.moves),
+            group_digits(ledger.hand_offs),
             group_digits(ledger.inspections)
         ),
     ];
@@ -177,26 +187,44 @@ fn differences(player: i64, reported: &PlayerBook, recorded: &PlayerRecord) -> V
     compare("history", &recorded.book).into_iter().chain(played).collect()
 }
 
-/// Removes what outlives the players: when they logged in last, and the logs with their leases if the city was alone.
+/// Removes what outlives the players: when they logged in last, where they were, and the logs with their leases if the city
+/// was alone.
 pub(crate) async fn clean_up(city: &City, history: &CityHistory) -> anyhow::Result<()> {
-    let (is_alone, players) = (history.is_alone, city.plan.all_players());
-    let remove = move |tx: &mut Tx<'_, Shard>| {
-        for player in &players {
-            tx.del(&LAST_LOGIN.key(EntityId(*player)))?;
-        }
-        if !is_alone {
-            return Ok(());
-        }
-        tx.del(&COMBAT_LOG.key())?;
-        tx.del(&PLAYS_LOG.key())?;
-        tx.del(&AUDIT_LOG.key())?;
-        for log in LOGS {
-            tx.del(&DRAINER.key(Name::new(log).expect("a word of letters")))?;
-        }
-        Ok::<_, emberkeep::hot::Error>(())
-    };
-    city.game.scope().transact(remove).await?;
-    if is_alone { remove_boards(&Boards::new(city.game.scope().store())).await } else { Ok(()) }
+    let (is_alone, store) = (history.is_alone, city.game.scope().store().clone());
+    for scope in city.game.scopes() {
+        let (players, shards) = (city.plan.all_players(), city.plan.shards().all());
+        let remove = move |tx: &mut Tx<'_, Shard>| {
+            remove_traces(tx, &players)?;
+            if is_alone { remove_logs(tx, &shards) } else { Ok(()) }
+        };
+        scope.transact(remove).await?;
+    }
+    for player in city.plan.all_players() {
+        store.scope(Entity(EntityId(player))).del(&DIRECTORY.key()).await?;
+    }
+    if is_alone { remove_boards(&Boards::new(&store)).await } else { Ok(()) }
+}
+
+fn remove_traces(tx: &mut Tx<'_, Shard>, players: &[i64]) -> emberkeep::hot::Result<()> {
+    for player in players {
+        tx.del(&LAST_LOGIN.key(EntityId(*player)))?;
+        tx.del(&ADMITTED.key(EntityId(*player)))?;
+    }
+    Ok(())
+}
+
+fn remove_logs(tx: &mut Tx<'_, Shard>, shards: &[Shard]) -> emberkeep::hot::Result<()> {
+    tx.del(&HANDOFFS_STATE.key())?;
+    for shard in shards {
+        tx.del(&HANDOFFS_RECEIVED.key(shard.0))?;
+    }
+    tx.del(&COMBAT_LOG.key())?;
+    tx.del(&PLAYS_LOG.key())?;
+    tx.del(&AUDIT_LOG.key())?;
+    for log in LOGS {
+        tx.del(&DRAINER.key(Name::new(log).expect("a word of letters")))?;
+    }
+    Ok(())
 }
 
 /// Removes the leaderboards of today, yesterday and all time, with everything that belongs to them.

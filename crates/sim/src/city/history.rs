@@ -3,12 +3,13 @@
 //! The consumers run in one process, beside the players. A store whose events of DarkAges go elsewhere is left alone: a
 //! consumer of ours would take what belongs to another server.
 
+use crate::city_plan::City;
 use anyhow::Context;
 use emberkeep::HistoryUrl;
-use emberkeep::games::darkages::{AUDIT_LOG, COMBAT_LOG, DRAINER, DarkAges, PLAYS_LOG, Shard};
+use emberkeep::games::darkages::{AUDIT_LOG, COMBAT_LOG, DRAINER, PLAYS_LOG, Shard};
 use emberkeep::history::History;
 use emberkeep::history::outbox::Consumers;
-use emberkeep::hot::{self, ReadTx, Store};
+use emberkeep::hot::{self, ReadTx};
 use emberkeep::schema::Name;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -60,8 +61,8 @@ pub(crate) struct CityHistory {
 
 impl CityHistory {
     /// Opens history and runs the consumers. `None` if the store has events of DarkAges, and no history is named for them.
-    pub(crate) async fn begin(store: &Store, named: Option<History>) -> anyhow::Result<Option<CityHistory>> {
-        let is_alone = is_alone(store).await.context("cannot read the logs of DarkAges")?;
+    pub(crate) async fn begin(city: &City, named: Option<History>) -> anyhow::Result<Option<CityHistory>> {
+        let is_alone = is_alone(city).await.context("cannot read the logs of DarkAges")?;
         let (history, folder) = match named {
             Some(history) => (history, None),
             None if !is_alone => return Ok(None),
@@ -72,7 +73,7 @@ impl CityHistory {
                 (opened.context("cannot open history in a temporary folder")?, Some(folder))
             }
         };
-        let consumers: Consumers = emberkeep::games::consumers(store, &history)?.into_iter().collect();
+        let consumers: Consumers = city.game.consumers(&history)?.into_iter().collect();
         let (stop, mut stopped) = watch::channel(false);
         let run = Arc::new(consumers.clone());
         let stopped = async move { drop(stopped.wait_for(|stopped| *stopped).await) };
@@ -95,15 +96,19 @@ impl CityHistory {
 }
 
 /// Whether the logs of DarkAges were never used here.
-async fn is_alone(store: &Store) -> hot::Result<bool> {
-    let city = DarkAges::new(store.clone(), "demo").expect("a short name of letters");
-    let read = |tx: &mut ReadTx<'_, Shard>| {
-        let mut is_used = tx.exists(&COMBAT_LOG.key())?;
-        is_used |= tx.exists(&PLAYS_LOG.key())? | tx.exists(&AUDIT_LOG.key())?;
-        for log in LOGS {
-            is_used |= tx.exists(&DRAINER.key(Name::new(log).expect("a word of letters")))?;
+async fn is_alone(city: &City) -> hot::Result<bool> {
+    for scope in city.game.scopes() {
+        let read = |tx: &mut ReadTx<'_, Shard>| {
+            let mut is_used = tx.exists(&COMBAT_LOG.key())?;
+            is_used |= tx.exists(&PLAYS_LOG.key())? | tx.exists(&AUDIT_LOG.key())?;
+            for log in LOGS {
+                is_used |= tx.exists(&DRAINER.key(Name::new(log).expect("a word of letters")))?;
+            }
+            Ok::<_, hot::Error>(is_used)
+        };
+        if scope.read(read).await? {
+            return Ok(false);
         }
-        Ok(!is_used)
-    };
-    city.scope().read(read).await
+    }
+    Ok(true)
 }

@@ -30,8 +30,10 @@ impl PlayerBook {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CityLedger {
     books: BTreeMap<i64, PlayerBook>,
-    /// How often a player changed the zone.
+    /// Changes of zones within a shard.
     pub(crate) moves: u64,
+    /// Hand-offs to a zone, of any shard.
+    pub(crate) hand_offs: u64,
     /// Looks at all zones at once.
     pub(crate) inspections: u64,
 }
@@ -67,6 +69,7 @@ impl CityLedger {
     pub(crate) fn merge(&mut self, other: CityLedger) {
         other.books.into_iter().for_each(|(player, book)| self.book(player).add(book));
         self.moves += other.moves;
+        self.hand_offs += other.hand_offs;
         self.inspections += other.inspections;
     }
 }

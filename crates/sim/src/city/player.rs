@@ -5,7 +5,8 @@ use crate::city_plan::City;
 use crate::world::{Retryable, World, retry_transient};
 use emberkeep::games::darkages::history::HitType;
 use emberkeep::games::darkages::{
-    DamageRequest, EntityId, Error, Fighter, LoginRequest, Point, Position, SessionChange, ZoneId,
+    DamageRequest, EntityId, Error, Fighter, HandOff, HandOffRequest, LoginRequest, Point, Position,
+    SessionChange, ZoneId,
 };
 use emberkeep::hot::Store;
 use fastrand::Rng;
@@ -20,7 +21,12 @@ const ZONE_SIZE: f64 = 1_000.0;
 
 impl Retryable for Error {
     fn is_transient(&self) -> bool {
-        matches!(self, Error::Store(error) if error.is_transient())
+        match self {
+            Error::Store(error) => error.is_transient(),
+            // A player between two shards arrives in a moment.
+            Error::InTransit { .. } | Error::NotArrived { .. } => true,
+            _ => false,
+        }
     }
 }
 
@@ -106,7 +112,7 @@ impl Player<'_> {
         match retry_transient(|| self.city.game.damage(request.clone())).await {
             Ok(hit) => self.ledger.hit(self.number, target, hit.actual, hit.killed),
             Err(Error::Dead { entity }) if entity.0 == target => {}
-            Err(Error::NotLoggedIn { entity }) if entity.0 == target => {}
+            Err(Error::NotLoggedIn { entity } | Error::OtherShard { entity, .. }) if entity.0 == target => {}
             Err(error) => return Err(error.into()),
         }
         Ok(())
@@ -127,10 +133,35 @@ impl Player<'_> {
         Ok(())
     }
 
+    /// Half of the players walk over by themselves, the others are handed off. A zone of another shard is entered by hand-off
+    /// only.
     async fn change_zone(&mut self) -> anyhow::Result<()> {
-        let zone = self.somewhere().0;
-        retry_transient(|| self.city.game.move_to(self.entity(), zone)).await?;
-        self.ledger.moves += 1;
+        let (zone, position) = self.somewhere();
+        if self.random.bool() {
+            match retry_transient(|| self.city.game.move_to(self.entity(), zone)).await {
+                Ok(_) => {
+                    self.ledger.moves += 1;
+                    return Ok(());
+                }
+                Err(Error::OtherShard { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let request = HandOffRequest { entity: self.entity(), zone, position };
+        retry_transient(|| self.cross_over(request.clone())).await?;
+        self.ledger.hand_offs += 1;
         Ok(())
+    }
+
+    /// Is handed off and, in another shard, accepted, as its zone server does.
+    async fn cross_over(&self, request: HandOffRequest) -> Result<(), Error> {
+        let HandOffRequest { entity, zone, .. } = request;
+        match self.city.game.hand_off(request).await {
+            Ok(HandOff::Done(_)) => Ok(()),
+            Ok(HandOff::InTransit { .. }) | Err(Error::InTransit { .. }) => {
+                self.city.game.accept(entity, zone).await.map(drop)
+            }
+            Err(error) => Err(error),
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::darkages::limits::CONNECTIONS_PER_ENTITY_MAX;
+use crate::darkages::passage::PassedConnection;
 use emberkeep_hot::command::Read;
 use emberkeep_hot::engine::Pending;
 use emberkeep_primitives::Presence;
@@ -157,6 +158,45 @@ impl DarkAges {
 /// The connections of an entity.
 pub(super) fn of_entity(entity: EntityId) -> Presence<CONNECTIONS, CONNECTION, Name> {
     Presence::new(CONNECTIONS.key(entity), |id| CONNECTION.key(id)).owned_by(ENTITY_ID, entity.0.to_string())
+}
+
+/// The connections that a player takes along to another shard. One that cannot be read stays behind, and ends.
+pub(super) fn taken_along(tx: &mut Tx<'_, Shard>, entity: EntityId) -> hot::Result<Vec<PassedConnection>> {
+    let ids = of_entity(entity).living(tx)?;
+    let reads: Vec<_> = ids.iter().map(|id| (tx.raw_name(&CONNECTION.key(id)), Read::HGetAll)).collect();
+    tx.raw_read_many(&reads)?;
+    let mut taken = Vec::with_capacity(ids.len());
+    for id in ids {
+        match tx.hgetall(&CONNECTION.key(&id)) {
+            Ok(fields) => taken.push(PassedConnection::new(id.to_string(), fields)),
+            Err(error) if error.is_corrupt() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(taken)
+}
+
+/// Opens the connections that a player brought along, for an hour from now on. An id that another entity took meanwhile is
+/// that entity's.
+pub(super) fn brought_along(
+    tx: &mut Tx<'_, Shard>,
+    entity: EntityId,
+    connections: &[PassedConnection],
+) -> hot::Result<()> {
+    for PassedConnection { id, fields, .. } in connections {
+        let Some(id) = Name::new(id.as_str()).ok() else { continue };
+        match entity_of(tx, &id) {
+            Ok(Some(other)) if other != entity => continue,
+            Ok(_) => {}
+            Err(error) if error.is_corrupt() => continue,
+            Err(error) => return Err(error),
+        }
+        let key = CONNECTION.key(&id);
+        tx.del(&key)?;
+        fields.iter().try_for_each(|(field, value)| tx.hset(&key, field, value))?;
+        of_entity(entity).join(tx, &id)?;
+    }
+    Ok(())
 }
 
 fn open(tx: &mut Tx<'_, Shard>, request: &ConnectionRequest) -> Result<Connection> {

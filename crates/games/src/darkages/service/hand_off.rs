@@ -8,23 +8,29 @@
 //! 3. A courier brings it to the target, where it is an arrival, once: the target refuses numbers that are not higher.
 //! 4. A zone server of the target accepts it: it is a session again; then the directory says so.
 //!
+//! The connections go along, and the channels of both zones carry the same messages in both cases: `entity_leaving` in the
+//! zone that the player leaves, `entity_entering` and `handoff_complete` in the one that it enters.
+//!
+//! The source keeps a copy of the passage ([`DEPARTED`]) for as long as the session lives at least: a failover can set the target
+//! back to a time at which the player had not arrived (`sweep_directory`).
+//!
 //! An arrival that is not accepted in time goes back the same way, with the next number, and is taken in by the source
 //! without being asked for. A process may end at any point: after 1 the sweep keeps the player at the source, with a
 //! higher number; after 2 any courier delivers; after 4 the sweep completes the entry. A login or logout in between has
 //! a higher number, and the passage ends as a play session where it arrives. What a zone server was sent may be lost:
 //! arrivals are listed.
 
+use super::arrivals::{Accepted, arrived_in, put_position, receive, remove_arrival, take_in};
 use super::homes::Homes;
-use super::sessions::{check_point, end_former};
+use super::sessions::check_point;
 use super::sweep_shards::close_under;
 use super::*;
-use crate::darkages::limits::{ARRIVAL_WAIT, ARRIVALS_MAX, DELIVERY_WAIT, MEMBERS_PER_TRANSACTION};
-use crate::darkages::model::{Point, Position};
+use crate::darkages::limits::{DELIVERY_WAIT, MEMBERS_PER_TRANSACTION};
+use crate::darkages::model::Point;
 use crate::darkages::passage::{Passage, Passages};
 use emberkeep_hot::engine::Pending;
-use emberkeep_hot::store::Member;
 use emberkeep_primitives::directory::{self, AdmitError, ClaimError, Placement, State};
-use emberkeep_primitives::mail::{self, Delivery, DeliveryError, LetterOf, MailError};
+use emberkeep_primitives::mail::{self, Delivery, MailError};
 
 /// A player who is to enter another zone.
 #[derive(Debug, Clone, PartialEq)]
@@ -161,7 +167,7 @@ impl DarkAges {
         match scope.transact(move |tx| leave(tx, &leaving)).await {
             Ok(Left::Sent) => {}
             // It was kept under another number, which the entry gets: nothing ends.
-            Ok(Left::Another) => return Err(Error::InTransit { entity }),
+            Ok(Left::Another | Left::Nothing) => return Err(Error::InTransit { entity }),
             Ok(Left::Gone) => {
                 // The entry first: until then the play record makes the sweep come by.
                 self.end_entry(entity, number).await?;
@@ -270,25 +276,12 @@ impl DarkAges {
 /// Moves a player within a partition.
 fn transfer(tx: &mut Tx<'_, Shard>, entity: EntityId, zone: ZoneId, position: &Point) -> Result<Session> {
     let (mut session, mut play) = logged_in(tx, entity)?;
-    leave_zone(tx, entity, ZoneId(session.zone_id))?;
-    session.zone_id = zone.0;
+    let former = ZoneId(session.zone_id);
     session.position = position.clone();
-    put_active(tx, entity, &mut session, &mut play)?;
     put_position(tx, entity, position)?;
-    super::zones::enter(tx, entity, zone)?;
+    zones::change_zone(tx, entity, (&mut session, &mut play), zone)?;
+    zones::complete_hand_off(tx, &session, former, None)?;
     Ok(session)
-}
-
-/// Where a player is after a hand-off. A position of the future stays the newer one in time only.
-fn put_position(tx: &mut Tx<'_, Shard>, entity: EntityId, position: &Point) -> hot::Result<()> {
-    let stored = match tx.get(&POSITION.key(entity)) {
-        Ok(stored) => stored.map_or(0, |stored| stored.at),
-        Err(hot::Error::Corrupt { .. }) => 0,
-        Err(error) => return Err(error),
-    };
-    let Point { x, y, z, .. } = *position;
-    let at = stored.max(tx.now());
-    tx.put(&POSITION.key(entity), &Position { x, y, z, at })
 }
 
 /// A player who leaves a shard.
@@ -310,7 +303,9 @@ enum Left {
     Sent,
     /// A session of another number: the player was kept, or logged in anew.
     Another,
-    /// None. From now on none of a lower number begins here.
+    /// Nothing at all: the entry or the shard was set back, or a login is about to begin. The sweep finds the player.
+    Nothing,
+    /// A session that expired. From now on none of a lower number begins here.
     Gone,
 }
 
@@ -318,6 +313,9 @@ enum Left {
 fn leave(tx: &mut Tx<'_, Shard>, leaving: &Leaving) -> Result<Left> {
     let Leaving { entity, from, number, source, target, zone, ref position } = *leaving;
     let (session, play) = tx.together(|tx| (tx.get(&SESSION.key(entity)), tx.get(&PLAY.key(entity))))?;
+    if session.is_none() && play.is_none() {
+        return Ok(Left::Nothing);
+    }
     // Without a number it is of another program, at the home of its entry.
     if play.as_ref().is_some_and(|play| play.number != from && play.number != 0) {
         return Ok(Left::Another);
@@ -327,18 +325,19 @@ fn leave(tx: &mut Tx<'_, Shard>, leaving: &Leaving) -> Result<Left> {
     }
     let Some(mut session) = session else { return Ok(Left::Gone) };
     let mut play = play_of(tx, entity, play, &session)?;
-    let source_zone = ZoneId(session.zone_id);
-    remove(tx, entity, source_zone)?;
+    let (source_zone, connections) = (ZoneId(session.zone_id), connections::taken_along(tx, entity)?);
+    remove(tx, entity, source_zone, zone)?;
     let left_at = tx.now();
     // Like every other call it is an activity: the session lives for an hour on its way, whatever another program wrote.
     (session.last_activity, play.last_activity) = (left_at, left_at);
     session.position = position.clone();
     let passage = Passage::new(entity.0, number, source_zone.0, source.0, zone.0, left_at, session, play);
-    send(tx, &target, &passage)?;
+    send(tx, &target, &Passage { connections, ..passage })?;
     Ok(Left::Sent)
 }
 
 fn send(tx: &mut Tx<'_, Shard>, target: &Shard, passage: &Passage) -> Result<()> {
+    tx.put(&DEPARTED.key(passage.entity()), passage)?;
     mail::send::<Passages>(tx, target, passage).map_err(|error| match error {
         MailError::Store(error) => error.into(),
         MailError::Full { .. } => Error::TooManyInTransit { shard: tx.partition().0 },
@@ -368,108 +367,6 @@ fn stay(tx: &mut Tx<'_, Shard>, entity: EntityId, number: i64, above: i64) -> Re
     admit(tx, entity, play.number)?;
     tx.put(&PLAY.key(entity), &play)?;
     Ok(Some(play))
-}
-
-/// What a courier does in the target's partition.
-fn receive(tx: &mut Tx<'_, Shard>, letter: &LetterOf<Passages>) -> std::result::Result<(), DeliveryError> {
-    let passage = &letter.body;
-    let entity = passage.entity();
-    if !admit(tx, entity, passage.number)? {
-        return Ok(end_passage(tx, passage, passage.left_at)?);
-    }
-    let wait = if passage.returns { 0 } else { ARRIVAL_WAIT.as_millis() as i64 };
-    let due = tx.now() + wait;
-    tx.put(&ARRIVAL.key(entity), passage)?;
-    tx.sadd(&ZONE_ARRIVALS.key(passage.zone()), &entity)?;
-    Ok(arrivals_due().set(tx, &entity, due)?)
-}
-
-pub(super) fn arrivals_due() -> DueQueue<ARRIVALS_DUE> {
-    DueQueue::new(ARRIVALS_DUE.key())
-}
-
-/// Records a passage that a later login or logout replaced, or whose session expired.
-pub(super) fn end_passage(tx: &mut Tx<'_, Shard>, passage: &Passage, ended_at: i64) -> hot::Result<()> {
-    tx.append(&PLAYS_LOG.key(), &PlayEnd::new(passage.play.clone(), ended_at))
-}
-
-/// Removes an arrival and its deadline.
-pub(super) fn remove_arrival(tx: &mut Tx<'_, Shard>, passage: &Passage) -> hot::Result<()> {
-    remove_ended(tx, passage)?;
-    tx.zrem(&ARRIVALS_DUE.key(), &passage.entity())
-}
-
-/// Removes an arrival whose entry has to end: it stays due until then, so that the sweep completes it.
-pub(super) fn remove_ended(tx: &mut Tx<'_, Shard>, passage: &Passage) -> hot::Result<()> {
-    let (entity, now) = (passage.entity(), tx.now());
-    tx.del(&ARRIVAL.key(entity))?;
-    tx.srem(&ZONE_ARRIVALS.key(passage.zone()), &entity)?;
-    arrivals_due().set(tx, &entity, now)
-}
-
-/// Who arrived in a zone, the lowest id first.
-async fn arrived_in(scope: &Scope<Shard>, zone: ZoneId) -> hot::Result<Vec<EntityId>> {
-    let (mut arrived, mut from) = (Vec::new(), None);
-    while arrived.len() < ARRIVALS_MAX {
-        let page = scope.members(&ZONE_ARRIVALS.key(zone), from, ARRIVALS_MAX).await?;
-        arrived.extend(page.members.into_iter().filter_map(|member| match member {
-            Member::Known(entity) => Some(entity),
-            Member::External(_) => None,
-        }));
-        from = page.next;
-        if from.is_none() {
-            break;
-        }
-    }
-    arrived.sort_unstable();
-    arrived.dedup();
-    arrived.truncate(ARRIVALS_MAX);
-    Ok(arrived)
-}
-
-/// What became of an arrival.
-pub(super) enum Accepted {
-    Session(Box<(Session, Play)>),
-    /// Its session had expired. It is recorded, and its entry has to end.
-    Ended,
-    /// A later login or logout came before. It is recorded.
-    Replaced,
-}
-
-/// Makes a session of an arrival.
-pub(super) fn take_in(tx: &mut Tx<'_, Shard>, entity: EntityId, zone: ZoneId) -> Result<Accepted> {
-    let (arrival, session, play) = tx.together(|tx| {
-        (tx.get(&ARRIVAL.key(entity)), tx.get(&SESSION.key(entity)), tx.get(&PLAY.key(entity)))
-    })?;
-    let Some(passage) = arrival.filter(|arrival| arrival.zone() == zone) else {
-        return match (session, play) {
-            (Some(session), Some(play)) if session.zone_id == zone.0 => {
-                Ok(Accepted::Session(Box::new((session, play))))
-            }
-            _ => Err(Error::NotArrived { entity, zone }),
-        };
-    };
-    if !admit(tx, entity, passage.number)? {
-        remove_arrival(tx, &passage)?;
-        end_passage(tx, &passage, passage.left_at)?;
-        return Ok(Accepted::Replaced);
-    }
-    let now = tx.now();
-    if session_end(passage.session.last_activity) <= now {
-        remove_ended(tx, &passage)?;
-        end_passage(tx, &passage, passage.play.last_activity)?;
-        return Ok(Accepted::Ended);
-    }
-    remove_arrival(tx, &passage)?;
-    // Another program logged it in here meanwhile, or the end of such a session is not recorded yet.
-    end_former(tx, entity, session, play)?;
-    let (mut session, mut play) = (passage.session.clone(), passage.play_here());
-    session.zone_id = zone.0;
-    put_active(tx, entity, &mut session, &mut play)?;
-    put_position(tx, entity, &session.position.clone())?;
-    super::zones::enter(tx, entity, zone)?;
-    sessions_due().set(tx, &entity, next_check(now))?;
-    Ok(Accepted::Session(Box::new((session, play))))
 }
 
 /// Sends an arrival on, under a new number.

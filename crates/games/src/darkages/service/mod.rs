@@ -1,5 +1,6 @@
 //! The operations on hot state. Each is one atomic transaction, or a loop of them that its documentation describes.
 
+mod arrivals;
 mod channels;
 mod combat;
 mod connections;
@@ -12,6 +13,7 @@ mod rate_limits;
 mod sessions;
 mod sessions_split;
 mod sweep;
+mod sweep_directory;
 mod sweep_shards;
 mod zones;
 
@@ -23,10 +25,9 @@ pub use positions::PositionsReport;
 pub use rate_limits::RateCheck;
 pub use sessions::{LoginPolicy, LoginRequest, SessionChange};
 pub use sweep::SessionSweep;
+pub use sweep_directory::DirectoryChecked;
 pub use sweep_shards::HandOffsSwept;
 pub use zones::Heartbeat;
-
-use zones::leave_zone;
 
 use super::boards::Boards;
 use super::error::{Error, Result};
@@ -194,15 +195,15 @@ fn put_passive(tx: &mut Tx<'_, Shard>, entity: EntityId, session: &Session, play
 
 /// Records the play session and removes all that is left of the session.
 fn close(tx: &mut Tx<'_, Shard>, entity: EntityId, play: Play, ended_at: i64) -> hot::Result<()> {
-    remove(tx, entity, ZoneId(play.zone_id))?;
+    remove(tx, entity, ZoneId(play.zone_id), ZoneId::NONE)?;
     tx.append(&PLAYS_LOG.key(), &PlayEnd::new(play, ended_at))
 }
 
-/// Removes all that a shard has of a player.
-fn remove(tx: &mut Tx<'_, Shard>, entity: EntityId, zone: ZoneId) -> hot::Result<()> {
+/// Removes all that a shard has of a player, who goes on to a zone of another shard or, without a zone, nowhere.
+fn remove(tx: &mut Tx<'_, Shard>, entity: EntityId, zone: ZoneId, next: ZoneId) -> hot::Result<()> {
     tx.del(&SESSION.key(entity))?;
     tx.del(&POSITION.key(entity))?;
-    zones::leave(tx, entity, zone)?;
+    zones::leave(tx, entity, zone, next)?;
     connections::of_entity(entity).leave_all(tx)?;
     tx.del(&PLAY.key(entity))?;
     tx.zrem(&SESSIONS_DUE.key(), &entity)

@@ -192,16 +192,32 @@ impl DarkAges {
         Box::pin(async move {
             reason.as_deref().map_or(Ok(()), |reason| check_text("reason", reason))?;
             let details = reason.map(|reason| serde_json::json!({ "reason": reason }).to_string());
-            self.end_audited(entity, Audit { event, severity, details }).await
+            self.end_audited(entity, None, Audit { event, severity, details }).await
         })
     }
 
-    pub(super) async fn end_audited(&self, entity: EntityId, entry: Audit) -> Result<()> {
+    /// Ends a session, if it is that of this player.
+    pub(super) async fn end_audited(
+        &self,
+        entity: EntityId,
+        player: Option<i64>,
+        entry: Audit,
+    ) -> Result<()> {
+        let is_other = move |play: &Play| player.is_some_and(|player| player != play.player_id);
         if self.is_split() {
+            if player.is_some() {
+                let owner = move |tx: &mut Tx<'_, Shard>| Ok(is_other(&logged_in(tx, entity)?.1));
+                if self.at_home(entity, "darkages.kick_player", owner).await? {
+                    return Err(Error::NotLoggedIn { entity });
+                }
+            }
             return self.end_split(entity, entry).await;
         }
         let transaction = move |tx: &mut Tx<'_, Shard>| {
             let (_, play) = logged_in(tx, entity)?;
+            if is_other(&play) {
+                return Err(Error::NotLoggedIn { entity });
+            }
             audit(tx, entry.event, entry.severity, &play, entry.details.clone())?;
             let now = tx.now();
             Ok(close(tx, entity, play, now)?)
@@ -291,7 +307,7 @@ pub(super) fn begin(
     tx.put(&LAST_LOGIN.key(EntityId(request.player_id)), &login_time)?;
     let Point { x, y, z, .. } = request.position;
     tx.put(&POSITION.key(entity), &Position { x, y, z, at: now })?;
-    super::zones::enter(tx, entity, zone)?;
+    super::zones::enter(tx, entity, ZoneId::NONE, zone)?;
     sessions_due().set(tx, &entity, if number == 0 { session_end(now) } else { next_check(now) })?;
     audit(tx, AuditEvent::Login, Severity::Info, &play, None)?;
     Ok(session)

@@ -1,7 +1,7 @@
 //! Login and logout where shards are partitions of their own: the directory is claimed first, then what is behind ends,
 //! then the session begins. In between the player is logged in nowhere, never twice.
 
-use super::hand_off::{end_passage, remove_arrival};
+use super::arrivals::{end_passage, remove_arrival};
 use super::homes::Homes;
 use super::sessions::{Identity, LoginPolicy, LoginRequest, begin, end_former};
 use super::*;
@@ -86,14 +86,14 @@ impl DarkAges {
 
     /// Ends a session wherever it is. One whose end a process began and did not complete ends, too.
     pub(super) async fn end_split(&self, entity: EntityId, entry: Audit) -> Result<()> {
-        let (mut above, mut ended, mut is_moving) = (0, false, false);
+        let (mut above, mut ended, mut departed_from) = (0, false, None);
         for _ in 0..CLAIMS_MAX {
             let found = self.find(entity).await?.filter(|found| self.is_here(found.home));
             let found = found.filter(|found| found.state != State::Ended || !found.behind.is_empty());
             let found = found.ok_or(Error::NotLoggedIn { entity })?;
             if let State::Moving { from } = found.state {
-                is_moving = true;
-                // It ends where it arrives. In its outbox it would end later, and the audit log would not know its player.
+                departed_from = Some(from);
+                // It ends where it arrives; in its outbox it would end later.
                 self.deliver_now(from).await;
             }
             let (home, expected) = (found.home, Some(found.number));
@@ -108,15 +108,21 @@ impl DarkAges {
                 above = highest;
                 continue;
             }
-            if !ended && is_moving {
+            if let Some(from) = departed_from.filter(|_| !ended) {
                 // It is in an outbox, and ends where it arrives.
-                let (entry, scope) = (entry.clone(), self.store.scope(home).named("darkages.audit"));
-                scope.transact(move |tx| audit_absent(tx, entity, &entry)).await?;
+                let (entry, scope) = (entry.clone(), self.store.scope(from).named("darkages.audit"));
+                scope.transact(move |tx| audit_departed(tx, entity, &entry)).await?;
+                ended = true;
             }
             self.settle(entity, place.number).await?;
-            return if ended || is_moving { Ok(()) } else { Err(Error::NotLoggedIn { entity }) };
+            return if ended { Ok(()) } else { Err(Error::NotLoggedIn { entity }) };
         }
-        if ended { Ok(()) } else { Err(Error::Replaced { entity }) }
+        if ended {
+            return Ok(());
+        }
+        // Of two logouts at once one succeeds.
+        let is_over = self.find(entity).await?.is_none_or(|found| found.state == State::Ended);
+        Err(if is_over { Error::NotLoggedIn { entity } } else { Error::Replaced { entity } })
     }
 
     /// Claims the entry of an entity. The claim without an owner gets a new id. `None` = it changed meanwhile.
@@ -252,8 +258,13 @@ fn end_below(
     Ok(Ok(is_alive))
 }
 
-/// The audit entry of a player whose session is in an outbox. Its player is taken for its entity.
-fn audit_absent(tx: &mut Tx<'_, Shard>, entity: EntityId, entry: &Audit) -> hot::Result<()> {
+/// The audit entry of a player whose session is in the outbox of this shard. Without its copy the player is taken for its entity.
+fn audit_departed(tx: &mut Tx<'_, Shard>, entity: EntityId, entry: &Audit) -> hot::Result<()> {
     let (id, now) = (event_id(tx), tx.now());
-    audit(tx, entry.event, entry.severity, &Play::new(id, entity.0, now, now, 0), entry.details.clone())
+    let play = match tx.get(&DEPARTED.key(entity)) {
+        Ok(Some(departed)) => departed.play,
+        Err(error) if !error.is_corrupt() => return Err(error),
+        _ => Play::new(id, entity.0, now, now, 0),
+    };
+    audit(tx, entry.event, entry.severity, &play, entry.details.clone())
 }

@@ -15,13 +15,16 @@ pub struct SessionSweep {
     pub alive: usize,
     /// Play records that cannot be read: they are as they were, and checked again in an hour.
     pub unreadable: usize,
+    /// Older copies of sessions that live elsewhere, which a failover brought back where shards are partitions of their own: they
+    /// are removed, and nothing is recorded.
+    pub copies: usize,
     /// Sessions that failed where shards are partitions of their own: they are as they were, and checked again in a minute.
     pub failed: usize,
 }
 
 impl SessionSweep {
     fn seen(&self) -> usize {
-        self.closed + self.alive + self.unreadable + self.failed
+        self.closed + self.alive + self.unreadable + self.copies + self.failed
     }
 }
 
@@ -56,6 +59,7 @@ impl DarkAges {
                     done.closed += more.closed;
                     done.alive += more.alive;
                     done.unreadable += more.unreadable;
+                    done.copies += more.copies;
                     done.failed += more.failed;
                     if more.seen() == 0 {
                         break;

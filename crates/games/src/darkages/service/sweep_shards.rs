@@ -4,7 +4,7 @@
 //! Budget of a call: `limit` sessions or arrivals, each by a read of its entry and a few transactions. It holds nothing
 //! between calls and can be dropped at any time. One that fails is tried again later and does not stop the others.
 
-use super::hand_off::{arrivals_due, end_passage, remove_ended};
+use super::arrivals::{Accepted, arrivals_due, end_passage, remove_arrival, remove_ended, take_in};
 use super::homes::Homes;
 use super::sessions::end_former;
 use super::sweep::SessionSweep;
@@ -25,12 +25,24 @@ pub struct HandOffsSwept {
     pub accepted: usize,
     /// Arrivals that ended: their session expired, or a later login or logout replaced it.
     pub closed: usize,
+    /// Older copies of players who are elsewhere, which a failover brought back: they are removed, and nothing is recorded.
+    pub copies: usize,
     /// Shards that cannot be reached or fail: what is on the way there waits.
     pub waiting: usize,
     /// Arrivals that cannot be read. They are as they were, and checked again in an hour.
     pub unreadable: usize,
     /// Arrivals, and whole shards, that failed. They are as they were, and tried again; the others were swept.
     pub failed: usize,
+}
+
+/// What a session of a shard is.
+enum Verdict {
+    /// The player.
+    Current,
+    /// An older state of a session that lives elsewhere: a failover brought it back.
+    Copy,
+    /// Over: it becomes a play session.
+    Over,
 }
 
 /// A session that is due, with what the decision needs.
@@ -138,9 +150,12 @@ impl DarkAges {
         let (entity, zone) = (passage.entity(), passage.zone());
         let found = self.find(entity).await?;
         let is_over = Placement::standing(found.as_ref(), &shard, passage.number) == Standing::Superseded;
-        let is_departing = found.is_some_and(|found| found.number > passage.number);
+        let is_departing = found.as_ref().is_some_and(|found| found.number > passage.number);
         let now = self.store.now().await?;
         let has_expired = session_end(passage.session.last_activity) <= now;
+        if let Some(found) = found.filter(|found| is_over && is_same_session(found, &passage.play)) {
+            return self.sweep_copy(shard, passage, &found, done).await;
+        }
         if is_over || (has_expired && !is_departing) {
             let ended_at = if has_expired { passage.play.last_activity } else { passage.left_at };
             let scope = self.store.scope(shard).named("darkages.end_arrival");
@@ -163,6 +178,49 @@ impl DarkAges {
             }
             outcome => outcome,
         }
+    }
+
+    /// An arrival of a session that the entry has elsewhere, under a higher number: it is removed, or taken in if the newer one is
+    /// lost.
+    async fn sweep_copy(
+        &self,
+        shard: Shard,
+        passage: Passage,
+        found: &Placement<Shard>,
+        done: &mut HandOffsSwept,
+    ) -> Result<()> {
+        let (entity, zone, number) = (passage.entity(), passage.zone(), passage.number);
+        let scope = self.store.scope(shard).named("darkages.sweep_copy");
+        if self.is_in_place(entity, found).await? {
+            done.copies += usize::from(scope.transact(move |tx| drop_arrival(tx, entity, number)).await?);
+            return Ok(());
+        }
+        match scope.transact(move |tx| take_in(tx, entity, zone)).await {
+            Ok(Accepted::Session(_)) => done.accepted += usize::from(self.keep(entity, shard, number).await?),
+            Ok(Accepted::Ended) => {
+                done.closed += 1;
+                return self.forget_arrival(shard, entity).await;
+            }
+            Ok(Accepted::Replaced) | Err(Error::NotArrived { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Whether an entity is where its entry says, was there since, or is on its way there.
+    async fn is_in_place(&self, entity: EntityId, found: &Placement<Shard>) -> Result<bool> {
+        let number = found.number;
+        let was_here = move |tx: &mut hot::ReadTx<'_, Shard>| {
+            let highest = tx.get(&ADMITTED.key(entity))?;
+            Ok(highest.is_some_and(|highest| highest > number) || is_here_since(tx, entity, number)?)
+        };
+        let home = self.store.scope(found.home).named("darkages.is_in_place");
+        if home.read::<_, hot::Error, _>(was_here).await? {
+            return Ok(true);
+        }
+        let State::Moving { from } = found.state else { return Ok(false) };
+        let leaves = move |tx: &mut hot::ReadTx<'_, Shard>| leaves_under(tx, entity, number);
+        Ok(self.store.scope(from).named("darkages.is_in_place").read::<_, hot::Error, _>(leaves).await?)
     }
 
     /// Compares the sessions of a shard that are due with the directory.
@@ -194,38 +252,63 @@ impl DarkAges {
             };
             scope.transact(later).await?;
             done.unreadable += 1;
-        } else if self.is_current(*scope.partition(), &due).await? {
-            scope.clone().named("darkages.recheck").transact(move |tx| check_later(tx, entity)).await?;
-            done.alive += 1;
-        } else {
-            let number = due.play.as_ref().map_or(0, |play| play.number);
-            let close = move |tx: &mut Tx<'_, Shard>| close_under(tx, entity, number, due.session.is_some());
-            let closed = scope.clone().named("darkages.close_expired").transact(close).await?;
-            done.closed += usize::from(closed);
+            return Ok(());
+        }
+        let number = due.play.as_ref().map_or(0, |play| play.number);
+        let scope = scope.clone();
+        match self.verdict(*scope.partition(), &due).await? {
+            Verdict::Current => {
+                scope.named("darkages.recheck").transact(move |tx| check_later(tx, entity)).await?;
+                done.alive += 1;
+            }
+            Verdict::Copy => {
+                let drop_copy = move |tx: &mut Tx<'_, Shard>| drop_session(tx, entity, number);
+                done.copies += usize::from(scope.named("darkages.drop_copy").transact(drop_copy).await?);
+            }
+            Verdict::Over => {
+                let was_alive = due.session.is_some();
+                let close = move |tx: &mut Tx<'_, Shard>| close_under(tx, entity, number, was_alive);
+                done.closed += usize::from(scope.named("darkages.close_expired").transact(close).await?);
+            }
         }
         Ok(())
     }
 
-    /// Whether a session is alive and is the player. Completes the entry of one that is.
-    async fn is_current(&self, shard: Shard, due: &Due) -> Result<bool> {
+    /// What a session is. Completes the entry of one that is the player.
+    async fn verdict(&self, shard: Shard, due: &Due) -> Result<Verdict> {
         let entity = due.entity;
-        let Due { play: Some(play), session: Some(_), .. } = due else {
-            if let Some(play) = due.play.as_ref().filter(|_| due.session.is_none()) {
-                self.end_expired(entity, shard, play.number).await?;
-                return Ok(false);
-            }
-            return self.adopt(entity, shard, due).await;
+        let is_current = |is_current| if is_current { Verdict::Current } else { Verdict::Over };
+        let Some(play) = due.play.as_ref().filter(|play| due.session.is_none() || play.number != 0) else {
+            return Ok(is_current(self.adopt(entity, shard, due).await?));
         };
-        if play.number == 0 {
-            return self.adopt(entity, shard, due).await;
-        }
-        let found = self.find(entity).await?;
-        match Placement::standing(found.as_ref(), &shard, play.number) {
-            Standing::Superseded => Ok(false),
-            Standing::Departing { .. } => self.keep(entity, shard, play.number).await,
+        let mut found = self.find(entity).await?;
+        let mut standing = Placement::standing(found.as_ref(), &shard, play.number);
+        if due.session.is_some() && matches!(standing, Standing::Current | Standing::Unconfirmed) {
             // Confirming it prolongs the life of the entry.
-            Standing::Current | Standing::Unconfirmed => {
-                Ok(self.confirm(entity, shard, play).await?.is_at(&shard, play.number))
+            let confirmed = self.confirm(entity, shard, play).await?;
+            standing = Placement::standing(Some(&confirmed), &shard, play.number);
+            if standing != Standing::Superseded {
+                // It may have begun to depart in this moment: then it leaves, or the next check keeps it.
+                return Ok(Verdict::Current);
+            }
+            found = Some(confirmed);
+        }
+        match (standing, found) {
+            (Standing::Superseded, Some(found)) if is_same_session(&found, play) => {
+                if self.is_in_place(entity, &found).await? {
+                    return Ok(Verdict::Copy);
+                }
+                // The newer state is lost: this one is the player.
+                Ok(is_current(self.keep(entity, shard, play.number).await?))
+            }
+            (Standing::Departing { .. }, _) if due.session.is_some() => {
+                Ok(is_current(self.keep(entity, shard, play.number).await?))
+            }
+            _ => {
+                if due.session.is_none() {
+                    self.end_expired(entity, shard, play.number).await?;
+                }
+                Ok(Verdict::Over)
             }
         }
     }
@@ -331,6 +414,47 @@ pub(super) fn close_under(
             Ok(false)
         }
     }
+}
+
+/// Whether an entry is of the session of this play record, and not over. A login has an id of its own.
+fn is_same_session(found: &Placement<Shard>, play: &Play) -> bool {
+    found.state != State::Ended && found.owner == play.session_id.to_string()
+}
+
+/// Whether a shard has a session or an arrival of an entity, of this number or a higher one.
+pub(super) fn is_here_since(
+    tx: &mut hot::ReadTx<'_, Shard>,
+    entity: EntityId,
+    number: i64,
+) -> hot::Result<bool> {
+    let (play, arrival) = tx.together(|tx| (tx.get(&PLAY.key(entity)), tx.get(&ARRIVAL.key(entity))))?;
+    Ok(play.is_some_and(|play| play.number >= number)
+        || arrival.is_some_and(|passage| passage.number >= number))
+}
+
+/// Whether an entity is about to leave a shard, or left it under this number.
+fn leaves_under(tx: &mut hot::ReadTx<'_, Shard>, entity: EntityId, number: i64) -> hot::Result<bool> {
+    let (session, arrival, departed) = tx.together(|tx| {
+        (tx.exists(&SESSION.key(entity)), tx.exists(&ARRIVAL.key(entity)), tx.get(&DEPARTED.key(entity)))
+    })?;
+    Ok(session || arrival || departed.is_some_and(|departed| departed.number == number))
+}
+
+/// Removes an older copy of a session, unless it changed since it was read. Whether it did.
+fn drop_session(tx: &mut Tx<'_, Shard>, entity: EntityId, number: i64) -> hot::Result<bool> {
+    let play = tx.get(&PLAY.key(entity))?.filter(|play| play.number == number);
+    let Some(play) = play else {
+        check_later(tx, entity)?;
+        return Ok(false);
+    };
+    remove(tx, entity, ZoneId(play.zone_id), ZoneId::NONE)?;
+    Ok(true)
+}
+
+/// Removes an older copy of an arrival, unless it is gone.
+fn drop_arrival(tx: &mut Tx<'_, Shard>, entity: EntityId, number: i64) -> hot::Result<bool> {
+    let passage = tx.get(&ARRIVAL.key(entity))?.filter(|passage| passage.number == number);
+    passage.map_or(Ok(false), |passage| remove_arrival(tx, &passage).map(|()| true))
 }
 
 /// Records an arrival that ends here, unless it is gone.

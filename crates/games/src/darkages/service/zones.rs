@@ -48,16 +48,7 @@ impl DarkAges {
                 if is_other || shards.are_apart(former, zone) {
                     return Err(Error::OtherShard { entity, what: format!("zone {zone}") });
                 }
-                if former != zone {
-                    leave_zone(tx, entity, former)?;
-                    notify(tx, MessageType::EntityLeaving, entity, (former, zone))?;
-                }
-                session.zone_id = zone.0;
-                put_active(tx, entity, &mut session, &mut play)?;
-                add(tx, entity, zone)?;
-                if former != zone {
-                    notify(tx, MessageType::EntityEntering, entity, (former, zone))?;
-                }
+                change_zone(tx, entity, (&mut session, &mut play), zone)?;
                 Ok(former)
             };
             self.at_home(entity, "darkages.move_to", transaction).await
@@ -166,17 +157,58 @@ impl DarkAges {
     }
 }
 
-/// Enters a zone that the session names already.
-pub(super) fn enter(tx: &mut Tx<'_, Shard>, entity: EntityId, zone: ZoneId) -> hot::Result<()> {
+/// Moves a player to another zone of its partition, with the messages of both zones.
+pub(super) fn change_zone(
+    tx: &mut Tx<'_, Shard>,
+    entity: EntityId,
+    (session, play): (&mut Session, &mut Play),
+    zone: ZoneId,
+) -> hot::Result<()> {
+    let former = ZoneId(session.zone_id);
+    if former != zone {
+        leave_zone(tx, entity, former)?;
+        notify(tx, MessageType::EntityLeaving, EntityNotice::new(entity.0), (former, zone))?;
+    }
+    session.zone_id = zone.0;
+    put_active(tx, entity, session, play)?;
     add(tx, entity, zone)?;
-    notify(tx, MessageType::EntityEntering, entity, (ZoneId::NONE, zone))
+    if former == zone {
+        return Ok(());
+    }
+    notify(tx, MessageType::EntityEntering, EntityNotice::new(entity.0), (former, zone))
 }
 
-/// Leaves a zone when the session ends.
-pub(super) fn leave(tx: &mut Tx<'_, Shard>, entity: EntityId, zone: ZoneId) -> hot::Result<()> {
+/// Enters a zone that the session names already, from another shard or, without a zone, at a login.
+pub(super) fn enter(
+    tx: &mut Tx<'_, Shard>,
+    entity: EntityId,
+    former: ZoneId,
+    zone: ZoneId,
+) -> hot::Result<()> {
+    add(tx, entity, zone)?;
+    notify(tx, MessageType::EntityEntering, EntityNotice::new(entity.0), (former, zone))
+}
+
+/// Leaves a zone for one of another shard or, without a zone, because the session ends.
+pub(super) fn leave(tx: &mut Tx<'_, Shard>, entity: EntityId, zone: ZoneId, next: ZoneId) -> hot::Result<()> {
     tx.del(&PLAYER_ZONE.key(entity))?;
     leave_zone(tx, entity, zone)?;
-    notify(tx, MessageType::EntityLeaving, entity, (zone, ZoneId::NONE))
+    notify(tx, MessageType::EntityLeaving, EntityNotice::new(entity.0), (zone, next))
+}
+
+/// Says in the zone of a player who was handed off that it is there. A hand-off within a partition has no number.
+pub(super) fn complete_hand_off(
+    tx: &mut Tx<'_, Shard>,
+    session: &Session,
+    former: ZoneId,
+    number: Option<i64>,
+) -> hot::Result<()> {
+    let notice = EntityNotice {
+        position: Some(session.position.clone()),
+        handoff: number.and_then(|number| u64::try_from(number).ok()),
+        ..EntityNotice::new(session.entity_id)
+    };
+    notify(tx, MessageType::HandoffComplete, notice, (former, ZoneId(session.zone_id)))
 }
 
 /// Writes the entries of a player that is active now.
@@ -203,14 +235,14 @@ pub(super) fn leave_zone(tx: &mut Tx<'_, Shard>, entity: EntityId, zone: ZoneId)
 fn notify(
     tx: &mut Tx<'_, Shard>,
     message_type: MessageType,
-    entity: EntityId,
+    notice: EntityNotice,
     (source, target): (ZoneId, ZoneId),
 ) -> hot::Result<()> {
     let zone = if message_type == MessageType::EntityLeaving { source } else { target };
     if zone == ZoneId::NONE {
         return Ok(());
     }
-    let message = ZoneMessage::about(message_type, source, target, &EntityNotice::new(entity.0));
+    let message = ZoneMessage::about(message_type, source, target, &notice);
     publish(tx, zone, message).map(|_| ())
 }
 
