@@ -46,6 +46,7 @@ impl<P: Partition> Scope<P> {
         F::Ttl: Automatic,
         C: Codec,
     {
+        self.caller.rights().map_or(Ok(()), |rights| rights.check(F::DECLARATION))?;
         let write = |(key, value): (Key<F>, C::Value)| Ok((self.raw(&key), encoded::<F, C>(&value)?));
         let writes: Vec<_> = values.into_iter().map(write).collect::<Result<_>>()?;
         let chunks = writes.chunks(CONDITIONAL_WRITES_MAX).map(<[_]>::to_vec);
@@ -56,7 +57,7 @@ impl<P: Partition> Scope<P> {
     }
 
     async fn put_together_if_greater(&self, writes: Vec<(RawKey, Bytes)>, ttl: Ttl) -> Result<usize> {
-        let run = Run::new(self.caller.store.layout, self.caller.operation);
+        let run = Run::new(self.caller.store.layout, self.caller.operation, self.caller.rights());
         let transaction = PutIfGreater { writes, ttl, run, result: Ok(()), not_greater: 0 };
         let done = run_transaction(&self.caller, transaction).await?;
         done.result.map(|()| done.not_greater)

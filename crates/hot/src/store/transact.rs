@@ -135,9 +135,9 @@ pub(super) async fn run_transaction<X: Transaction + 'static>(
 ) -> Result<X> {
     let mut call = Call::new(caller);
     match call.run_local(&mut transaction) {
-        Ran::Finished(result) => result.map(|()| transaction),
-        Ran::Waits => poll_fn(|cx| call.poll(cx)).await.map(|_| transaction),
-        Ran::Not => {
+        LocalRun::Finished(result) => result.map(|()| transaction),
+        LocalRun::Waits => poll_fn(|cx| call.poll(cx)).await.map(|_| transaction),
+        LocalRun::Remote => {
             call.send(Box::new(transaction));
             let remote = poll_fn(|cx| call.poll(cx)).await?.map(|remote| remote.into_any().downcast());
             let own = remote.and_then(|remote: Result<Box<X>, _>| remote.ok());

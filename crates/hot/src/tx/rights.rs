@@ -31,7 +31,7 @@ impl Rights {
     }
 
     /// Refuses a write of a whole key unless the family may be written.
-    pub(super) fn check(&self, family: &'static Declaration) -> Result<()> {
+    pub(crate) fn check(&self, family: &'static Declaration) -> Result<()> {
         if self.covers(family) { Ok(()) } else { Err(self.forbidden(family, None)) }
     }
 
