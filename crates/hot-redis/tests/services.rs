@@ -284,11 +284,14 @@ fn plain_commands(place: &Place, nodes: &[Address]) -> usize {
     refused.len()
 }
 
+/// A transaction that writes one thing.
+type Verb = fn(&mut Tx<'_, Arena>) -> Result<(), Error>;
+
 /// A program that does not say which service it is has the rights of its user all the same. The server refuses its
 /// transactions as a whole, whatever they wrote before. Returns how many were refused.
 async fn writes_without_a_service(place: &Place) -> usize {
     let players = place.store(&PLAYERS).await.scope(arena("a"));
-    let verbs: [fn(&mut Tx<'_, Arena>) -> Result<(), Error>; 6] = [
+    let verbs: [Verb; 6] = [
         |tx| tx.put(&FUEL.key(1), &55),
         |tx| {
             let fuel = tx.get(&FUEL.key(1))?.unwrap_or_default();

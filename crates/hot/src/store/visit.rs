@@ -8,6 +8,9 @@ use crate::tx::decode::with_family;
 use bytes::Bytes;
 use emberkeep_schema::{Codec, Family, Key, Partition, Set, Text};
 
+/// What [`VisitText`](crate::engine::VisitText) is, in a future that moves between threads.
+type SendVisitText<'a> = dyn FnMut(usize, Result<Option<&[u8]>>) + Send + 'a;
+
 impl<P: Partition> Scope<P> {
     /// Lends the text at each of these keys to `visit`, with the place of the key, in any order; `None` = the key is
     /// absent. Each is that of some moment after the call, as with [`Scope::get_each`]. `visit` must not use the store: in
@@ -31,7 +34,7 @@ impl<P: Partition> Scope<P> {
     async fn visit_list(
         &self,
         keys: &KeyList,
-        visit: &mut (dyn FnMut(usize, Result<Option<&[u8]>>) + Send),
+        visit: &mut SendVisitText<'_>,
     ) -> Result<()> {
         let engine = &self.caller.store.engine;
         if let Some(visited) = engine.visit_local(keys, visit) {
