@@ -36,6 +36,8 @@ type Verb = fn(&mut Tx<'_, World>) -> Result<()>;
 /// whole.
 const VERBS: &[(&str, Verb)] = &[
     ("put", |tx| tx.put(&RATE.key(1), &1.5)),
+    // Of a family whose key expires: the deadline is a write of its own.
+    ("put_if_greater", |tx| tx.put_if_greater(&LEASE.key(1), &1)),
     ("put_for", |tx| tx.put_for(&TOKEN.key(1), &text("t"), Duration::from_secs(60))),
     ("put_until", |tx| {
         let until = tx.now() + 60_000;
@@ -229,6 +231,9 @@ pub async fn plain_writes_are_checked_and_reads_are_not(context: &Context) {
     guest.del(&RATE.key(1)).await.expect_err("a removal");
     let minute = Duration::from_secs(60);
     guest.put_for(&TOKEN.key(1), text("t"), minute).await.expect_err("a write with a life");
+    let refused = guest.put_each_if_greater([(LEASE.key(1), 7)]).await;
+    assert!(matches!(refused, Err(Error::Forbidden { family: "LEASE", .. })), "{refused:?}");
+    assert_eq!(guest.get(&LEASE.key(1)).await, Ok(None));
     assert_eq!(guest.get(&RATE.key(1)).await, Ok(Some(1.5)));
     assert_eq!(guest.read(|tx| tx.get(&RATE.key(1))).await, Ok(Some(1.5)));
     assert_eq!(guest.log_last(&EVENTS.key(1)).await, Ok(LogPosition::START));

@@ -111,11 +111,14 @@ async fn board_difference(city: &City, player: i64, book: &PlayerBook) -> anyhow
 
 /// Delivers all that waits. Another process may have the lease of a log for a moment.
 async fn drain(consumers: &Consumers) -> anyhow::Result<()> {
-    let begun = Instant::now();
+    let (begun, mut passes) = (Instant::now(), 0);
     loop {
         let drained = consumers.drain_once().await;
         let is_done = drained.iter().all(|drained| matches!(drained, Ok(Some(_))));
-        if is_done && consumers.stats().iter().all(|stats| stats.lag_entries == 0) {
+        let is_empty = is_done && consumers.stats().iter().all(|stats| stats.lag_entries == 0);
+        // The boards are fed at the begin of a pass, and begun by the first one if the game was short.
+        passes = if is_empty { passes + 1 } else { 0 };
+        if passes == 2 {
             return Ok(());
         }
         if begun.elapsed() > DRAINED_WITHIN {
