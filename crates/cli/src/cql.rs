@@ -1,5 +1,6 @@
 //! `emberkeep schema cql`, `diff` and `apply`: the history tables of a CQL keyspace.
 
+use crate::history::named;
 use crate::output::print;
 use clap::ValueEnum;
 use emberkeep::history::cql::schema::{Difference, LiveKeyspace, Replication, script};
@@ -23,7 +24,7 @@ pub(crate) struct CqlArguments {
 #[derive(clap::Args, Debug)]
 pub(crate) struct LiveArguments {
     /// URL of the keyspace: cql://user:password@host:9042,host/keyspace?layout=document
-    #[arg(long, value_name = "URL", env = "EMBERKEEP_HISTORY")]
+    #[arg(long, value_name = "URL", env = "EMBERKEEP_HISTORY", hide_env_values = true, value_parser = cluster)]
     history: String,
 }
 
@@ -42,6 +43,14 @@ enum LayoutName {
     Document,
     /// Days divided into slices, and query tables instead of indexes
     Scaled,
+}
+
+fn cluster(text: &str) -> Result<String, String> {
+    let is_cluster = |url: emberkeep::HistoryUrl| url.path().is_none();
+    match named(text)?.is_some_and(is_cluster) {
+        true => Ok(text.to_owned()),
+        false => Err("expected the URL of a keyspace such as cql://host/keyspace".to_owned()),
+    }
 }
 
 fn keyspace(text: &str) -> Result<String, String> {

@@ -1,9 +1,9 @@
 //! `emberkeep demo`: runs the workload simulator on a store, and reports whether every invariant held.
 
+use crate::history::{checked, named};
 use crate::output::{Stream, offer, print};
 use crate::store::{StoreArguments, open};
-use anyhow::{Context, bail};
-use emberkeep::HistoryUrl;
+use anyhow::{Context, anyhow, bail};
 use emberkeep::history::History;
 use emberkeep_sim::Plan;
 use std::process::{Command, ExitCode};
@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     store: StoreArguments,
     /// Where the events of the city go: file:DIR or cql://… [default: a temporary folder]
-    #[arg(long, value_name = "URL", env = "EMBERKEEP_HISTORY", hide_env_values = true)]
+    #[arg(long, value_name = "URL", env = "EMBERKEEP_HISTORY", hide_env_values = true, value_parser = checked)]
     history: Option<String>,
     /// Players that hit at the same time, in all processes together
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=100_000))]
@@ -77,8 +77,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 /// The history that is named.
 async fn open_history(url: Option<&str>) -> anyhow::Result<Option<History>> {
-    let Some(url) = url else { return Ok(None) };
-    let url = HistoryUrl::parse(url).context("cannot use --history, expected a URL of history")?;
+    let url = url.map(named).transpose().map_err(|problem| anyhow!("cannot use --history: {problem}"))?;
+    let Some(url) = url.flatten() else { return Ok(None) };
     Ok(Some(url.open(emberkeep::games::history_schema()).await.context("cannot open history")?))
 }
 

@@ -1,8 +1,7 @@
 //! `emberkeep repair`: opens a damaged data folder by setting aside what cannot be read, and the history in it.
 
-use crate::history::folder_of;
-use anyhow::{Context, bail};
-use emberkeep::HistoryUrl;
+use crate::history::{checked, folder_of, named};
+use anyhow::{Context, anyhow, bail};
 use emberkeep::history::embedded::Options;
 use emberkeep::history::{Embedded, Error, HistoryStore};
 use emberkeep::hot::journal::{Durability, Journal, JournalOptions};
@@ -20,7 +19,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR", env = "EMBERKEEP_DATA", required_unless_present = "history")]
     data: Option<PathBuf>,
     /// History in a folder, as for serve: file:DIR [default: the folder history in that of --data, if it is there]
-    #[arg(long, value_name = "URL", env = "EMBERKEEP_HISTORY", hide_env_values = true)]
+    #[arg(long, value_name = "URL", env = "EMBERKEEP_HISTORY", hide_env_values = true, value_parser = checked)]
     history: Option<String>,
     /// Sets the damaged part aside without asking
     #[arg(long)]
@@ -41,10 +40,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 /// The folder of history, which must exist if it is named: opening one that does not would make it.
 fn history_folder(arguments: &Arguments) -> anyhow::Result<Option<PathBuf>> {
-    let Some(text) = arguments.history.as_deref().filter(|text| *text != "none") else {
+    let url = arguments.history.as_deref().map(named).transpose();
+    let Some(url) = url.map_err(|problem| anyhow!("cannot use --history: {problem}"))?.flatten() else {
         return Ok(arguments.data.as_deref().map(folder_of).filter(|folder| folder.exists()));
     };
-    let url = HistoryUrl::parse(text).context("cannot use --history, expected file:DIR")?;
     match url.path() {
         Some(folder) if folder.is_dir() => Ok(Some(folder.to_owned())),
         Some(folder) => {

@@ -147,7 +147,7 @@ pub enum Error {
     NewerFormat {
         /// The folder.
         path: String,
-        /// Its format.
+        /// The number that its file `format` has.
         found: u32,
         /// The newest format that this version knows.
         known: u32,

@@ -58,7 +58,7 @@ pub enum SchemaError {
     /// Two services have one name.
     #[error("the service {name} is declared twice; give each service a name of its own")]
     DuplicateService {
-        /// Their name.
+        /// The name that both have.
         name: &'static str,
     },
     /// A family names a service that is not declared.
@@ -66,9 +66,9 @@ pub enum SchemaError {
         "the family {family} names {service} as its {role}, which is not declared; declare it by `service!`"
     )]
     UnknownService {
-        /// The family.
+        /// The family, by the name of its constant.
         family: &'static str,
-        /// The name.
+        /// The name that no service has.
         service: &'static str,
         /// `owner` or `reader`.
         role: &'static str,
@@ -78,17 +78,17 @@ pub enum SchemaError {
         "the grant \"{grant}\" of {service} names {family}, which is not a family of the schema; list it there"
     )]
     UnknownFamily {
-        /// The service.
+        /// The service that has the grant.
         service: &'static str,
-        /// The grant.
+        /// The operation of the grant.
         grant: &'static str,
-        /// The family.
+        /// The family, by the name of its constant.
         family: &'static str,
     },
     /// A service has two grants of one name, or a grant lists a family twice.
     #[error("{service} declares {what} twice; leave one of them out")]
     DuplicateGrant {
-        /// The service.
+        /// The service that declares them.
         service: &'static str,
         /// The grant, or the family with its grant.
         what: String,

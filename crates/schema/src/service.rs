@@ -14,7 +14,7 @@ use std::fmt;
 pub struct Service {
     /// Its name, as in the `owner:` and `readers:` of families.
     pub name: &'static str,
-    /// Its purpose.
+    /// The first paragraph of its comment, for documents.
     pub doc: &'static str,
     /// What it may write besides, by operation.
     pub grants: &'static [&'static Grant],
@@ -25,22 +25,22 @@ pub struct Service {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Grant {
-    /// The operation.
+    /// The operation, as errors and ACLs print it. No two grants of a service share one.
     pub name: &'static str,
     /// The name of the service that has the grant.
     pub service: &'static str,
-    /// What the operation does.
+    /// The first paragraph of its comment, for documents.
     pub doc: &'static str,
-    /// What it writes.
+    /// What it may write while it runs, besides what its service owns.
     pub families: GrantedFamilies,
 }
 
-/// The families of a grant.
+/// How far a grant reaches.
 #[derive(Debug, Clone, Copy)]
 pub enum GrantedFamilies {
     /// Every family of the schema.
     All,
-    /// These.
+    /// These alone.
     Listed(&'static [GrantedFamily]),
 }
 
@@ -48,7 +48,7 @@ pub enum GrantedFamilies {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct GrantedFamily {
-    /// The family.
+    /// A family of another service, in the same schema.
     pub family: &'static Declaration,
     /// The fields that may be set and removed; none are listed = the whole key, its removal and its deadline
     /// included.
@@ -58,7 +58,7 @@ pub struct GrantedFamily {
 /// How much of a family a grant covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coverage {
-    /// Whole keys.
+    /// Whole keys: also their removal and their deadline.
     Keys,
     /// These fields of its hashes.
     Fields(&'static [&'static str]),

@@ -5,7 +5,7 @@ mod drain;
 mod lag;
 mod open;
 
-pub(crate) use open::{consumers, folder_of, named, open_or_wait, parse, spool_folder};
+pub(crate) use open::{checked, consumers, folder_of, named, open_or_wait, parse, spool_folder};
 
 use crate::store::{StoreArguments, open as open_store};
 use anyhow::{Context, bail};
@@ -41,7 +41,7 @@ pub(crate) struct Stores {
         value_name = "URL",
         env = "EMBERKEEP_HISTORY",
         hide_env_values = true,
-        value_parser = |text: &str| named(text).map(|_| text.to_owned())
+        value_parser = checked
     )]
     history: Option<String>,
     /// Shards of DarkAges, as serve has them: 1:1-99,2:100-199

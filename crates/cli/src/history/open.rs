@@ -36,6 +36,11 @@ pub(crate) fn named(text: &str) -> Result<Option<HistoryUrl>, String> {
     }
 }
 
+/// The text of `--history` if it names one, for clap.
+pub(crate) fn checked(text: &str) -> Result<String, String> {
+    named(text).map(|_| text.to_owned())
+}
+
 /// What `--history` names; without it a folder in the folder of hot state. `None` = no history.
 pub(crate) fn parse(text: Option<&str>, hot: &StoreArguments) -> anyhow::Result<Option<HistoryUrl>> {
     match text {

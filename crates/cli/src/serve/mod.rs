@@ -173,7 +173,7 @@ fn explained(error: ListenError) -> anyhow::Error {
     }
 }
 
-/// What becomes of requests in flight, life and the store.
+/// What becomes of requests in flight, the demo and the store.
 async fn end(listening: RunningServer, demo: Option<ServerDemo>) -> anyhow::Result<()> {
     tracing::info!("ending: requests in flight finish, then the store is closed");
     if let Some(demo) = demo {
@@ -190,7 +190,7 @@ fn outcome(failure: Option<std::io::Error>) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Life on the fields, and a room that waits for players.
+/// Players on the fields, and a room that waits for players.
 async fn begin_demo(
     store: &Store,
     listening: &RunningServer,

@@ -9,7 +9,7 @@ record! {
     /// A connection of a player on the way to another shard.
     #[derive(Clone, Debug, PartialEq)]
     pub struct PassedConnection {
-        /// Its id.
+        /// The id of its hash, `internal:conn:{id}`.
         pub id: String => "id",
         /// Its fields, also those of other programs.
         pub fields: Vec<(String, String)> => "fields",

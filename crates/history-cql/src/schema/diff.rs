@@ -76,9 +76,9 @@ pub enum Difference {
     },
     /// A column is declared deprecated and still there.
     Deprecated {
-        /// The table.
+        /// The table that has the column.
         table: String,
-        /// The column.
+        /// The column, whose values are no longer read.
         column: String,
         /// Its secondary indexes, which no program uses any more.
         indexes: Vec<String>,

@@ -260,7 +260,7 @@ pub(super) async fn ban_profile(
 /// A ban that has not expired.
 #[derive(Serialize, ToSchema)]
 pub(super) struct LivingBan {
-    /// Why.
+    /// The reason that the ban was given with.
     #[schema(example = "speed hack")]
     reason: String,
     /// When it ends, in milliseconds since 1970; `null` if never.
