@@ -11,9 +11,10 @@ mod speed;
 mod transactions;
 mod yields;
 
-use self::dump::{Content, KeyDump, dump};
+use self::dump::dump;
 use super::*;
 use crate::command::*;
+use crate::command::{Content, KeyDump};
 use crate::tx::RawTx;
 use bytes::Bytes;
 use std::time::Duration;
