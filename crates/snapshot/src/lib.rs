@@ -8,7 +8,7 @@
 //! ```
 //! # use emberkeep_hot::{Store, embedded::Embedded, store::PartitionKeys};
 //! # use emberkeep_schema::{Name, Text, Utf8, family, partition, schema};
-//! # use emberkeep_snapshot::{FileStore, KeyChoice, Label, Snapshots};
+//! # use emberkeep_snapshot::{FileStore, KeyChoice, Label, SnapshotStore, Snapshots};
 //! # partition! { /// A room.
 //! #     pub struct Room(Name) as "room"; }
 //! # family! { /// A note.
