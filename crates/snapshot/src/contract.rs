@@ -1,7 +1,8 @@
 //! The contract of a store of snapshots.
 
 use crate::error::Result;
-use crate::info::{DamagedSnapshot, SnapshotId, SnapshotInfo};
+use crate::id::SnapshotId;
+use crate::info::{DamagedSnapshot, SnapshotInfo};
 use emberkeep_hot::command::KeyDump;
 use emberkeep_hot::engine::Pending;
 use std::sync::Arc;

@@ -2,7 +2,8 @@
 
 use crate::contract::SnapshotStore;
 use crate::error::Result;
-use crate::info::{Label, SnapshotId, SnapshotInfo};
+use crate::id::SnapshotId;
+use crate::info::{Label, SnapshotInfo};
 use crate::limits::BLOCK_BYTES;
 use crate::names::Names;
 use crate::verify::Tally;

@@ -1,6 +1,6 @@
 //! Errors, one variant per remedy.
 
-use crate::info::SnapshotId;
+use crate::id::SnapshotId;
 use std::path::Path;
 
 /// The result of an operation on snapshots.

@@ -1,6 +1,7 @@
 //! Which snapshots are kept.
 
-use crate::info::{SnapshotId, SnapshotInfo};
+use crate::id::SnapshotId;
+use crate::info::SnapshotInfo;
 use std::collections::HashSet;
 
 const HOUR_MS: i64 = 3_600_000;

@@ -9,7 +9,7 @@ use crate::choice::KeyChoice;
 use crate::compare::{Changes, Fingerprints};
 use crate::create::Progress;
 use crate::error::{Error, Result};
-use crate::info::SnapshotId;
+use crate::id::SnapshotId;
 use crate::limits::*;
 use crate::names::Names;
 use crate::verify::VerifiedReader;

@@ -21,8 +21,10 @@ const READY_MAX: Duration = Duration::from_secs(30);
 const PORT_TRIES_MAX: usize = 5;
 /// In the log, once connections are accepted.
 const READY_LINE: &str = "database system is ready to accept connections";
-/// The accounts that may run the server when we are root, which it refuses.
-const ACCOUNTS: [&str; 2] = ["postgres", "nobody"];
+/// The account that runs the server when we are root, which it refuses.
+const ACCOUNT: &str = "postgres";
+/// The account without rights of every Linux, where that one does not exist.
+const UID_WITHOUT_RIGHTS: &str = "65534";
 
 /// A running PostgreSQL in a temporary folder: killed, waited for and removed on drop.
 #[derive(Debug)]
@@ -207,16 +209,14 @@ fn is_root() -> bool {
 /// The account that runs the server.
 fn account() -> Result<Account, Unavailable> {
     let users = fs::read_to_string(Path::new("/etc/passwd")).map_err(failed)?;
-    let user = |name: &str| {
-        let words: Vec<&str> =
-            users.lines().map(|line| line.split(':').collect::<Vec<_>>()).find(|words| words[0] == name)?;
-        let number = |place: usize| words.get(place)?.parse::<u32>().ok();
-        Some(Account { uid: number(2)?, gid: number(3)? })
-    };
-    ACCOUNTS
-        .iter()
-        .find_map(|name| user(name))
-        .ok_or_else(|| Unavailable::NotFound("no account but root, which PostgreSQL refuses".into()))
+    let users: Vec<Vec<&str>> = users.lines().map(|line| line.split(':').collect()).collect();
+    let by = |place: usize, text: &str| users.iter().find(|words| words.get(place) == Some(&text));
+    let words = by(0, ACCOUNT).or_else(|| by(2, UID_WITHOUT_RIGHTS));
+    let number = |place: usize| words?.get(place)?.parse().ok();
+    match (number(2), number(3)) {
+        (Some(uid), Some(gid)) => Ok(Account { uid, gid }),
+        _ => Err(Unavailable::NotFound("no account but root, which PostgreSQL refuses".into())),
+    }
 }
 
 fn failed(error: io::Error) -> Unavailable {

@@ -7,7 +7,8 @@ mod write;
 
 use crate::contract::{Listing, SnapshotReader, SnapshotStore, SnapshotWriter};
 use crate::error::{Error, Result};
-use crate::info::{DamagedSnapshot, SnapshotId, SnapshotInfo};
+use crate::id::SnapshotId;
+use crate::info::{DamagedSnapshot, SnapshotInfo};
 use emberkeep_hot::engine::Pending;
 use std::fs;
 use std::io;

@@ -3,6 +3,7 @@
 mod checked;
 mod contention;
 mod dump;
+mod dumps;
 mod durability;
 mod expiry;
 mod keyspace;
@@ -14,7 +15,6 @@ mod yields;
 use self::dump::dump;
 use super::*;
 use crate::command::*;
-use crate::command::{Content, KeyDump};
 use crate::tx::RawTx;
 use bytes::Bytes;
 use std::time::Duration;
