@@ -4,7 +4,7 @@ use emberkeep_hot::{Store, embedded::Embedded};
 use emberkeep_snapshot::testing::{self, fresh_ring, keys_of, put_ships, state};
 use emberkeep_snapshot::{Error, KeyChoice, Label, Progress, SnapshotStore, Snapshots};
 use emberkeep_snapshot_postgres::PostgresStore;
-use emberkeep_testkit::{PostgresServer, block_on, postgres, shared_postgres};
+use emberkeep_testkit::{PostgresServer, SmallDisk, block_on, postgres, require, scratch, shared_postgres};
 use std::sync::Arc;
 
 fn embedded() -> Store {
@@ -43,8 +43,8 @@ async fn filled(url: &str) -> (Store, Snapshots, testing::Ring) {
     (hot, snapshots, ring)
 }
 
-async fn put_notes(hot: &Store, ring: &testing::Ring, count: u32, text: String) {
-    for id in 0..count {
+async fn put_notes(hot: &Store, ring: &testing::Ring, ids: std::ops::Range<u32>, text: String) {
+    for id in ids {
         let life = std::time::Duration::from_secs(3_600);
         hot.scope(ring.clone())
             .put_for(&testing::NOTE.key(id), text.clone(), life)
@@ -95,7 +95,7 @@ fn a_restore_whose_server_goes_away_goes_on_later() {
         let (ring, snapshots) = (fresh_ring(&hot), Snapshots::new(hot.clone(), connected(&url).await));
         let keys = keys_of(&ring);
         // More than the buffers between the server and us hold.
-        let notes = |text: &'static str| put_notes(&hot, &ring, 300, text.repeat(200_000));
+        let notes = |text: &'static str| put_notes(&hot, &ring, 0..300, text.repeat(200_000));
         notes("a").await;
         let before = state(&hot, &keys).await;
         let taken = snapshots.create(&keys, Label::default(), &mut |_| ()).await.expect("a snapshot");
@@ -153,4 +153,35 @@ fn rights_and_databases_that_are_missing_are_named_without_the_password() {
         assert!(matches!(error, Error::Denied { .. }), "{error:?}");
         assert!(!error.to_string().contains("verysecret"), "{error}");
     }
+}
+
+#[test]
+fn a_full_server_keeps_nothing_of_a_snapshot_and_takes_the_next_one() {
+    let scratch = scratch();
+    let Some(disk) = require(SmallDisk::mount(scratch.join("small"), 24 * 1024)) else { return };
+    let Some(server) = postgres() else { return };
+    let url = server.database_in(disk.path());
+    block_on(async {
+        let hot = embedded();
+        let (ring, snapshots) = (fresh_ring(&hot), Snapshots::new(hot.clone(), connected(&url).await));
+        let keys = keys_of(&ring);
+        for id in 0..150u32 {
+            // Not to be compressed: each byte from a hash of its place.
+            let noise = |place: u32| char::from(b' ' + (place.wrapping_mul(2_654_435_761) >> 13) as u8 % 90);
+            put_notes(
+                &hot,
+                &ring,
+                id..id + 1,
+                (0..200_000).map(|place| noise(place + id * 77_777)).collect(),
+            )
+            .await;
+        }
+        let full = snapshots.create(&keys, Label::default(), &mut |_| ()).await;
+        assert!(matches!(full, Err(Error::Full { .. })), "{full:?}");
+        assert_eq!(snapshots.list().await.expect("a list").snapshots, []);
+        disk.resize(200 * 1024);
+        let taken = snapshots.create(&keys, Label::default(), &mut |_| ()).await.expect("a snapshot");
+        assert_eq!(snapshots.verify(&taken.id).await.map(|info| info.keys), Ok(150));
+    });
+    drop(server);
 }

@@ -5,7 +5,7 @@ use emberkeep_hot::{Store, embedded::Embedded};
 use emberkeep_hot_redis::RedisEngine;
 use emberkeep_snapshot::testing::{self, FLEET, NOTE, SHIP, fresh_ring, keys_of, plant, put_ships, state};
 use emberkeep_snapshot::{Error, FileStore, KeyChoice, Label, SnapshotStore, Snapshots};
-use emberkeep_testkit::{block_on, scratch, shared_cluster, shared_redis};
+use emberkeep_testkit::{SmallDisk, block_on, require, scratch, shared_cluster, shared_redis};
 use proptest::prelude::*;
 use std::fs;
 use std::sync::Arc;
@@ -113,6 +113,24 @@ fn what_a_dead_process_left_is_removed_and_what_a_living_one_writes_stays() {
         assert!(!abandoned.exists() && scratch.join("1795000000000-00000001.unfinished").exists());
         writer.finish(info).await.expect("it can end");
         assert_eq!(again.list().await.expect("a list").snapshots.len(), 2);
+    });
+}
+
+#[test]
+fn a_full_disk_keeps_nothing_of_a_snapshot_and_takes_the_next_one() {
+    let scratch = scratch();
+    let Some(disk) = require(SmallDisk::mount(scratch.join("small"), 400)) else { return };
+    block_on(async {
+        let hot = embedded();
+        let (ring, snapshots) = (fresh_ring(&hot), Snapshots::new(hot.clone(), folder(disk.path())));
+        put_ships(&hot, &ring, 0..20_000, 1).await;
+        let keys = keys_of(&ring);
+        let full = snapshots.create(&keys, Label::default(), &mut |_| ()).await;
+        assert!(matches!(full, Err(Error::Full { .. })), "{full:?}");
+        assert_eq!(fs::read_dir(disk.path()).expect("a folder").count(), 0, "nothing is left of it");
+        disk.resize(40_000);
+        let taken = snapshots.create(&keys, Label::default(), &mut |_| ()).await.expect("a snapshot");
+        assert_eq!(snapshots.verify(&taken.id).await.map(|info| info.keys), Ok(20_000));
     });
 }
 

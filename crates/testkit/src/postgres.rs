@@ -149,6 +149,22 @@ impl PostgresServer {
         format!("postgres://tester@127.0.0.1:{}/{name}", self.port)
     }
 
+    /// The URL of an empty database whose tables are in this folder, such as that of a [`SmallDisk`](crate::SmallDisk).
+    ///
+    /// # Panics
+    /// When it cannot be made.
+    pub fn database_in(&self, folder: &Path) -> String {
+        let name = format!("test{}", self.databases.fetch_add(1, Ordering::Relaxed));
+        let place = folder.join(&name);
+        fs::create_dir(&place).expect("the folder of the test");
+        if let Some(account) = &self.account {
+            chown(&place, Some(account.uid), Some(account.gid)).expect("we are root");
+        }
+        self.sql("postgres", &format!("CREATE TABLESPACE {name} LOCATION '{}'", place.display()));
+        self.sql("postgres", &format!("CREATE DATABASE {name} TABLESPACE {name}"));
+        format!("postgres://tester@127.0.0.1:{}/{name}", self.port)
+    }
+
     /// Runs statements by `psql`, in a database by its name or URL; returns what it prints.
     ///
     /// # Panics

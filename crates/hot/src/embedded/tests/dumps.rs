@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::journal::fault_disk::FaultDisk;
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::task::Poll;
 
 /// Begins a dump of all keys.
