@@ -165,16 +165,16 @@ fn a_full_server_keeps_nothing_of_a_snapshot_and_takes_the_next_one() {
         let hot = embedded();
         let (ring, snapshots) = (fresh_ring(&hot), Snapshots::new(hot.clone(), connected(&url).await));
         let keys = keys_of(&ring);
-        for id in 0..150u32 {
-            // Not to be compressed: each byte from a hash of its place.
-            let noise = |place: u32| char::from(b' ' + (place.wrapping_mul(2_654_435_761) >> 13) as u8 % 90);
-            put_notes(
-                &hot,
-                &ring,
-                id..id + 1,
-                (0..200_000).map(|place| noise(place + id * 77_777)).collect(),
-            )
-            .await;
+        // Noise, which cannot be compressed.
+        let mut state = 1u64;
+        let mut noise = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            char::from(b' ' + (state % 90) as u8)
+        };
+        for id in 0..150 {
+            put_notes(&hot, &ring, id..id + 1, (0..200_000).map(|_| noise()).collect()).await;
         }
         let full = snapshots.create(&keys, Label::default(), &mut |_| ()).await;
         assert!(matches!(full, Err(Error::Full { .. })), "{full:?}");
