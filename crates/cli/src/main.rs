@@ -13,6 +13,7 @@ mod schema;
 mod serve;
 mod settings;
 mod size;
+mod snapshot;
 mod store;
 mod tables;
 mod token;
@@ -56,6 +57,9 @@ enum Command {
     /// What of the games' logs is not in history yet, and what could not be stored there
     #[command(subcommand)]
     History(history::Command),
+    /// Snapshots of a partition of hot state: create, list, show, diff, restore, prune
+    #[command(subcommand)]
+    Snapshot(snapshot::Command),
     /// Simulates players on a store for a while, then checks every invariant
     #[command(after_help = store::URLS)]
     Demo(demo::Arguments),
@@ -104,6 +108,7 @@ fn main() -> ExitCode {
         Command::Token(TokenCommand::New(arguments)) => token::run(&arguments),
         Command::Repair(arguments) => repair::run(&arguments),
         Command::History(command) => history::run(&command),
+        Command::Snapshot(command) => snapshot::run(&command),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Completions { shell } => completions(shell, &mut command),
     };

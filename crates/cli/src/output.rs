@@ -48,3 +48,12 @@ pub(crate) fn offer(stream: Stream, text: String) {
         let _ = waiting.recv_timeout(OFFER_WAIT);
     }
 }
+
+/// Asks a question; anything but a plain yes, and an input that has ended, is a no.
+pub(crate) fn confirmed(out: &mut impl Write, question: &str) -> io::Result<bool> {
+    write!(out, "{question} [y/N] ")?;
+    out.flush()?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}

@@ -1,12 +1,22 @@
 //! Texts that may hold a password, as they may be shown.
 
 /// Options of a store's URL whose values are not secret.
-const HARMLESS: [&str; 9] =
-    ["prefix", "wait", "ca", "durability", "dc", "consistency", "serial", "layout", "timeout"];
+const HARMLESS: [&str; 10] =
+    ["sslmode", "prefix", "wait", "ca", "durability", "dc", "consistency", "serial", "layout", "timeout"];
 
 /// What the URL of a server begins with, before `://`.
-const SERVER_SCHEMES: [&str; 8] =
-    ["redis", "rediss", "valkey", "valkeys", "redis+cluster", "rediss+cluster", "cql", "cqls"];
+const SERVER_SCHEMES: [&str; 10] = [
+    "postgres",
+    "postgresql",
+    "redis",
+    "rediss",
+    "valkey",
+    "valkeys",
+    "redis+cluster",
+    "rediss+cluster",
+    "cql",
+    "cqls",
+];
 
 /// The URL of a store without what may be a password: what stands before the last `@`, and options that we do not know.
 pub(crate) fn masked(text: &str) -> String {

@@ -1,6 +1,7 @@
 //! `emberkeep repair`: opens a damaged data folder by setting aside what cannot be read, and the history in it.
 
 use crate::history::{checked, folder_of, named};
+use crate::output::confirmed;
 use anyhow::{Context, anyhow, bail};
 use emberkeep::history::embedded::Options;
 use emberkeep::history::{Embedded, Error, HistoryStore};
@@ -11,6 +12,9 @@ use std::process::ExitCode;
 
 /// Where the journal stands in the folder of the store.
 const JOURNAL_FOLDER: &str = "appendonlydir";
+
+/// Asked before anything is set aside.
+const QUESTION: &str = "Repair it now?";
 
 /// What is to be repaired: one folder at least.
 #[derive(clap::Args, Debug)]
@@ -76,7 +80,7 @@ fn repair_journal(folder: &Path, yes: bool, out: &mut impl Write) -> anyhow::Res
         for name in &found.left_out {
             writeln!(out, "no manifest names {JOURNAL_FOLDER}/{name}, and its data fits in nowhere")?;
         }
-        if !yes && !confirmed(out)? {
+        if !yes && !confirmed(out, QUESTION)? {
             return unchanged(out);
         }
     }
@@ -109,7 +113,7 @@ fn repair_history(folder: &Path, yes: bool, out: &mut impl Write) -> anyhow::Res
         Err(damage @ Error::Damaged { .. }) => {
             writeln!(out, "{damage}")?;
             writeln!(out, "A repair goes on with what is left; what is missing stays missing.")?;
-            if !yes && !confirmed(out)? {
+            if !yes && !confirmed(out, QUESTION)? {
                 return unchanged(out);
             }
             open(true).context("history cannot be repaired")?;
@@ -131,15 +135,6 @@ fn count(number: u64, noun: &str) -> String {
         1 => format!("1 {noun}"),
         _ => format!("{number} {noun}s"),
     }
-}
-
-/// Asks; anything but a plain yes, and an input that has ended, is a no.
-fn confirmed(out: &mut impl Write) -> std::io::Result<bool> {
-    write!(out, "Repair it now? [y/N] ")?;
-    out.flush()?;
-    let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 #[cfg(test)]

@@ -12,11 +12,24 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("history", &["hot", "schema", "primitives"]),
     ("history-cql", &["history", "schema"]),
     ("primitives", &["hot", "schema"]),
-    ("games", &["history", "hot", "schema", "primitives"]),
+    ("snapshot", &["hot", "schema"]),
+    ("snapshot-postgres", &["snapshot", "hot"]),
+    ("games", &["history", "hot", "schema", "primitives", "snapshot"]),
     ("server", &["games", "history", "hot", "schema"]),
     (
         "emberkeep",
-        &["games", "history", "history-cql", "hot", "hot-redis", "primitives", "schema", "testkit"],
+        &[
+            "games",
+            "history",
+            "history-cql",
+            "hot",
+            "hot-redis",
+            "primitives",
+            "schema",
+            "snapshot",
+            "snapshot-postgres",
+            "testkit",
+        ],
     ),
     ("sim", &[]),
     ("cli", &["server", "sim"]),
@@ -129,9 +142,19 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 
 fn library_sources() -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for name in
-        ["schema", "hot", "hot-redis", "history", "history-cql", "primitives", "games", "emberkeep", "server"]
-    {
+    for name in [
+        "schema",
+        "hot",
+        "hot-redis",
+        "history",
+        "history-cql",
+        "primitives",
+        "snapshot",
+        "snapshot-postgres",
+        "games",
+        "emberkeep",
+        "server",
+    ] {
         sources(&root().join("crates").join(name).join("src"), &mut found);
     }
     // Folders and files of tests, and the suite that every history store runs, may do as they like.
@@ -302,13 +325,15 @@ fn every_method_of_a_transaction_says_what_it_costs() {
 }
 
 /// The crates whose top-level modules form layers.
-const LAYERED: [&str; 13] = [
+const LAYERED: [&str; 15] = [
     "schema",
     "hot",
     "hot-redis",
     "history",
     "history-cql",
     "primitives",
+    "snapshot",
+    "snapshot-postgres",
     "games",
     "server",
     "sim",

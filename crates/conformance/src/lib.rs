@@ -131,6 +131,10 @@ cases! {
         messages_come_with_their_transaction, channels_and_patterns, order_is_the_order_of_commits, a_slow_subscriber,
         dropping_unsubscribes, a_subscription_begins_at_once,
     ],
+    dump: [
+        every_type_with_its_deadline, only_the_state_of_the_partition, a_key_of_another_type, keys_larger_than_a_reply,
+        a_dump_among_writers,
+    ],
     scans: [
         keys_that_live_throughout, glob_patterns, a_hostile_pattern, ended_keys_are_not_returned, typed_scans,
         scans_of_one_partition,

@@ -71,6 +71,7 @@
 //! | claims, cooldowns, due queues, indexes, ids, idempotent requests, leaderboards, leases, rate limits, mail | [`primitives`] |
 //! | how do I open history? | `OpenHistory::open`, `HistoryUrl` |
 //! | how do events become rows and totals of history? | `history`, `history::outbox` |
+//! | how do I take and restore snapshots? | `snapshot::Snapshots`, `SnapshotUrl` |
 //! | what does an engine promise? | [`hot::embedded::Embedded`], `redis::RedisEngine` |
 //! | how do I test on all of them? | `testing` |
 //!
@@ -83,6 +84,8 @@
 //! | `history` | tables and totals of what happened, the outbox, and the store in one folder | yes |
 //! | `cql` | history on ScyllaDB and Cassandra | no |
 //! | `cql-tls` | the same with TLS, `cqls://` | no |
+//! | `snapshot` | snapshots of partitions, in a folder | yes |
+//! | `postgres` | snapshots on PostgreSQL | no |
 //! | `testing` | servers, clocks and runners for the tests of your game | no |
 //! | `openapi` | records with `#[openapi]` implement `utoipa::ToSchema` | no |
 //!
@@ -94,6 +97,8 @@ pub mod prelude;
 #[cfg(feature = "testing")]
 pub mod testing;
 
+#[cfg(feature = "snapshot")]
+pub use open::SnapshotUrl;
 #[cfg(feature = "history")]
 pub use open::{HistoryUrl, OpenHistory};
 pub use open::{OpenError, OpenStore, StoreUrl};
@@ -137,6 +142,20 @@ pub mod primitives {
 pub mod redis {
     #[doc(inline)]
     pub use emberkeep_hot_redis::*;
+}
+
+/// Snapshots of a partition: create, compare, restore, prune.
+#[cfg(feature = "snapshot")]
+pub mod snapshot {
+    #[doc(inline)]
+    pub use emberkeep_snapshot::*;
+
+    /// Snapshots on PostgreSQL.
+    #[cfg(feature = "postgres")]
+    pub mod postgres {
+        #[doc(inline)]
+        pub use emberkeep_snapshot_postgres::*;
+    }
 }
 
 /// Keys and values: how they are declared, and how they are encoded.

@@ -2,7 +2,7 @@
 
 pub use crate::cursor::{Cursor, MemberCursor};
 
-use crate::command::{RawKey, Read, Reply};
+use crate::command::{KeyDump, Kind, RawKey, Read, Reply};
 use crate::error::{Error, Result};
 use crate::pubsub::Subscription;
 use crate::tx::Transaction;
@@ -10,6 +10,7 @@ use bytes::Bytes;
 use emberkeep_schema::KeyLayout;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A boxed future of an engine.
@@ -128,6 +129,20 @@ impl KeyList {
 /// Takes the string at the key of a place in a list; `None` = the key is absent.
 pub type VisitText<'a> = &'a mut dyn FnMut(usize, Result<Option<&[u8]>>);
 
+/// Chooses keys of a dump by their raw name: `None` = not this one, otherwise the type that it should have. It runs
+/// under locks and uses nothing of the engine.
+pub type KeyFilter = Arc<dyn Fn(&[u8]) -> Option<Kind> + Send + Sync>;
+
+/// A dump under way. Dropped before its end it costs nothing more.
+pub trait DumpSteps: Send {
+    /// The moment that the dump shows, in milliseconds since 1970.
+    fn at(&self) -> i64;
+
+    /// The next keys, possibly none although more follow; `None` at the end. Each key comes once. Locks are held for
+    /// less than a millisecond, unless a single key is large.
+    fn next(&mut self) -> Pending<'_, Result<Option<Vec<KeyDump>>>>;
+}
+
 /// A backend that stores hot state.
 pub trait Engine: Send + Sync + 'static {
     /// The engine's name in messages, without credentials.
@@ -205,6 +220,14 @@ pub trait Engine: Send + Sync + 'static {
     ) -> Pending<'a, Result<Page>> {
         let _ = partition;
         self.scan(from, pattern, count)
+    }
+
+    /// Begins a dump of the chosen keys as they are at one moment, while transactions continue. One runs at a time:
+    /// this one begins when another, or a rewrite of the journal, has ended. Keys that expire meanwhile may be left
+    /// out. `None` = the engine has no such moment, see [`Store::dump`](crate::Store::dump).
+    fn dump(&self, chosen: KeyFilter) -> Option<Pending<'_, Result<Box<dyn DumpSteps>>>> {
+        let _ = chosen;
+        None
     }
 
     /// One page of about `count` members of a set. Never blocks other callers. All pages together return

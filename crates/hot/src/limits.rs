@@ -96,6 +96,11 @@ pub const SWEEP_PAUSE: Duration = Duration::from_millis(100);
 /// Most keys one scan page returns.
 pub const SCAN_PAGE_MAX: usize = 1_000;
 
+/// Keys that a dump reads in one transaction, where the engine has no moment of all keys.
+pub const DUMP_KEYS_TOGETHER: usize = 64;
+/// How often such a dump scans anew after a server restarted or slots moved.
+pub const DUMP_RESTARTS_MAX: usize = 16;
+
 /// Bytes that the journal reserves at a time while it is small.
 pub const JOURNAL_RESERVE_BYTES_MIN: usize = 64 * 1024;
 /// Bytes that the journal reserves at a time at most; a larger transaction reserves what it needs.

@@ -72,6 +72,25 @@ pub(crate) fn cassandra_jars() -> Result<PathBuf, Unavailable> {
     folder.canonicalize().map_err(|_| not_found("the jars of Cassandra", VARIABLE))
 }
 
+/// The folder with the programs of PostgreSQL: the newest that is installed.
+pub(crate) fn postgres_programs() -> Result<PathBuf, Unavailable> {
+    const VARIABLE: &str = "EMBERKEEP_POSTGRES";
+    if let Some(path) = env::var_os(VARIABLE).filter(|v| !v.is_empty()) {
+        let found = existing(Path::new(&path).join("initdb")).map(|_| path.into());
+        return found.ok_or_else(|| not_found("PostgreSQL", VARIABLE));
+    }
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut folders: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).collect();
+    folders.retain(|folder| folder.join("postgres").is_file() && folder.join("initdb").is_file());
+    folders.sort();
+    folders.pop().ok_or_else(|| not_found("PostgreSQL", VARIABLE))
+}
+
+/// Finds the program that starts another one as another user.
+pub(crate) fn setpriv() -> Result<PathBuf, Unavailable> {
+    on_path("setpriv").ok_or_else(|| Unavailable::NotFound("setpriv not found: looked at PATH".into()))
+}
+
 fn not_found(name: &str, variable: &str) -> Unavailable {
     Unavailable::NotFound(format!(
         "{name} not found: looked at ${variable}, PATH and .servers (run ./test once)"

@@ -1,6 +1,6 @@
 //! Starts real servers for tests, on free loopback ports, and stops them.
 //!
-//! Responsible for: Redis and Valkey (standalone and cluster), Cassandra, a TCP proxy that loses and delays
+//! Responsible for: Redis and Valkey (standalone and cluster), Cassandra, PostgreSQL, a TCP proxy that loses and delays
 //! traffic on purpose, certificates, a browser, scratch folders, small disks, free ports, a plain blocking
 //! client, reported measurements ([`report!`]), and the policy for a server that is not installed
 //! ([`require`]).
@@ -27,6 +27,7 @@ mod launch;
 mod on_every_engine;
 mod options;
 mod port;
+mod postgres;
 mod process;
 mod proxy;
 mod redis_server;
@@ -48,14 +49,15 @@ pub use cluster::{RedisCluster, SlotMigration, key_slot};
 pub use on_every_engine::block_on;
 pub use options::{Flavor, RedisOptions};
 pub use port::{free_port, free_port_with_bus};
+pub use postgres::PostgresServer;
 pub use proxy::{FaultProxy, ProxyCounts, serve_proxy};
 pub use redis_server::RedisServer;
 pub use reply::Reply;
 pub use report::keep_line;
-pub use require::{cassandra_of_three, cluster, cluster_of, redis, require, server_of, valkey};
+pub use require::{cassandra_of_three, cluster, cluster_of, postgres, redis, require, server_of, valkey};
 pub use resp::Resp;
 pub use scratch::{Scratch, scratch};
-pub use shared_servers::{shared_cassandra, shared_cluster, shared_redis, shared_valkey};
+pub use shared_servers::{shared_cassandra, shared_cluster, shared_postgres, shared_redis, shared_valkey};
 pub use small_disk::SmallDisk;
 pub use unavailable::Unavailable;
 pub use unlisted_cases::unlisted_cases;

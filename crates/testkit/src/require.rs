@@ -9,6 +9,7 @@ use std::io::Write;
 use crate::cassandra::CassandraCluster;
 use crate::cluster::RedisCluster;
 use crate::options::Flavor;
+use crate::postgres::PostgresServer;
 use crate::redis_server::RedisServer;
 use crate::unavailable::Unavailable;
 
@@ -63,6 +64,12 @@ pub fn cluster(primaries: usize, replicas_per_primary: usize) -> Option<RedisClu
 #[track_caller]
 pub fn cassandra_of_three() -> Option<CassandraCluster> {
     require(CassandraCluster::start_three())
+}
+
+/// A PostgreSQL for this test alone.
+#[track_caller]
+pub fn postgres() -> Option<PostgresServer> {
+    require(PostgresServer::start())
 }
 
 fn is_ci() -> bool {

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use crate::cassandra::CassandraCluster;
 use crate::cluster::RedisCluster;
 use crate::options::Flavor;
+use crate::postgres::PostgresServer;
 use crate::redis_server::RedisServer;
 use crate::require::require;
 use crate::unavailable::Unavailable;
@@ -42,6 +43,14 @@ pub fn shared_cluster() -> Option<&'static RedisCluster> {
 pub fn shared_cassandra() -> Option<&'static CassandraCluster> {
     static CASSANDRA: Shared<CassandraCluster> = OnceLock::new();
     get(&CASSANDRA, CassandraCluster::start_one)
+}
+
+/// The PostgreSQL that all tests of this binary share. Take a database of your own with
+/// [`PostgresServer::fresh_database`].
+#[track_caller]
+pub fn shared_postgres() -> Option<&'static PostgresServer> {
+    static POSTGRES: Shared<PostgresServer> = OnceLock::new();
+    get(&POSTGRES, PostgresServer::start)
 }
 
 #[track_caller]

@@ -7,6 +7,7 @@ pub mod concurrent_failures;
 pub mod conservation;
 pub mod corrupt;
 pub mod deadline_before_commit;
+pub mod dump;
 pub mod expiry;
 pub mod external_writers;
 pub mod follow;

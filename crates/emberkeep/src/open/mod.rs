@@ -3,12 +3,16 @@
 mod error;
 #[cfg(feature = "history")]
 mod history;
+#[cfg(feature = "snapshot")]
+mod snapshot;
 mod syntax;
 mod url;
 
 pub use error::OpenError;
 #[cfg(feature = "history")]
 pub use history::{HistoryUrl, OpenHistory};
+#[cfg(feature = "snapshot")]
+pub use snapshot::SnapshotUrl;
 pub use url::StoreUrl;
 
 use emberkeep_hot::Store;

@@ -3,6 +3,7 @@
 //! The embedded engine applies them, its journal stores them, the commit script of the Redis engine executes
 //! them. All keys are raw: prefix, partition tag and documented name in one string.
 
+mod dump;
 mod effects;
 mod field_numbers;
 mod integer;
@@ -13,6 +14,7 @@ mod score;
 mod write;
 
 pub use crate::kind::{Kind, KindFound};
+pub use dump::{Content, KeyDump};
 pub use effects::{Effects, LogAppend, LogExpiry, Overflow};
 pub(crate) use field_numbers::check_fields;
 #[doc(hidden)]

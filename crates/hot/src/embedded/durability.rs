@@ -113,6 +113,6 @@ impl Inner {
     }
 
     pub(super) fn wants_rewrite(&self) -> bool {
-        self.journal().is_some_and(Journal::wants_rewrite)
+        self.journal().is_some_and(Journal::wants_rewrite) && self.copying.try_lock().is_ok()
     }
 }

@@ -6,13 +6,15 @@
 //!
 //! Reading order: `slab` and `shard` (where data lies), `value` and `sorted_blocks` (what it is), `read` and
 //! `apply` (what commands mean), `locks` and `transact` (how a transaction runs), `checked` (closures under
-//! test), `expire` and `rewrite` (background work).
+//! test), `expire` and `rewrite` (background work), `copies` and `dump` (all keys at one moment).
 
 mod apply;
 mod background;
 mod checked;
 mod clock;
 mod conditions;
+mod copies;
+mod dump;
 mod durability;
 mod expire;
 mod glob;
@@ -49,8 +51,8 @@ use self::shard::{KeyHash, Shard};
 use self::slab::NEVER;
 use crate::command::{RawKey, Read, Reply};
 use crate::engine::{
-    Cursor, Engine, FieldPage, KeyList, LocalOutcome, Lsn, MemberCursor, MemberPage, Page, Pending, Stats,
-    TransactionRequest, VisitText,
+    Cursor, DumpSteps, Engine, FieldPage, KeyFilter, KeyList, LocalOutcome, Lsn, MemberCursor, MemberPage,
+    Page, Pending, Stats, TransactionRequest, VisitText,
 };
 use crate::error::{Error, Result};
 use crate::journal::{Journal, Recovery};
@@ -93,6 +95,8 @@ pub(crate) struct Inner {
     closed: AtomicBool,
     /// Whether closures are checked for purity; see [`Options::check_closures`].
     checks_closures: bool,
+    /// Held by the journal's rewrite or the dump that runs: they share the numbers of the shards.
+    copying: Arc<tokio::sync::Mutex<()>>,
     /// The shard that the next sweep begins with.
     sweep_next: AtomicUsize,
 }
@@ -178,6 +182,7 @@ impl Inner {
             committed_without_locks: AtomicU64::new(0),
             closed: AtomicBool::new(false),
             checks_closures: options.check_closures,
+            copying: Arc::default(),
             sweep_next: AtomicUsize::new(0),
         }
     }
@@ -311,6 +316,10 @@ impl Engine for Embedded {
             self.inner.wait_durable(self.inner.read_lsn()).await?;
             Ok(page)
         })
+    }
+
+    fn dump(&self, chosen: KeyFilter) -> Option<Pending<'_, Result<Box<dyn DumpSteps>>>> {
+        Some(Box::pin(dump::begin(&self.inner, chosen)))
     }
 
     fn scan_members<'a>(

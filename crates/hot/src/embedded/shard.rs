@@ -4,7 +4,7 @@
 //! Invariants: every entry has exactly one slot in the index; `bytes` is the sum over the entries; an entry
 //! that a running rewrite has not written yet is copied for it before it changes.
 
-use super::rewrite::PendingCopies;
+use super::copies::PendingCopies;
 use super::slab::{Entry, NEVER, Slab};
 use super::value::Value;
 use crate::limits::{SHARDS_OF_LOGS, SHARDS_OF_STATE};
@@ -105,9 +105,9 @@ pub(super) struct Shard {
     pub(super) committed: u64,
     /// Expired entries that the sweep or a write removed.
     pub(super) expired: u64,
-    /// Copies for a running rewrite of the journal.
+    /// Copies for a running rewrite of the journal, or for a dump.
     pub(super) pending_copies: Option<PendingCopies>,
-    /// The number of the last rewrite. An entry with another number is not in it.
+    /// The number of the last rewrite or dump. An entry with another number is not in it.
     pub(super) epoch: u32,
 }
 

@@ -1,10 +1,12 @@
 //! The store that a game uses: an engine, the layout of its keys, and scopes of one partition each.
 
+mod dump;
 mod follow;
 mod hash_pages;
 mod log;
 mod partition_scan;
 mod put_if_greater;
+mod raw;
 mod reads;
 mod set_pages;
 mod transact;
@@ -13,6 +15,7 @@ mod visit;
 pub use crate::tx::log::{LogEntry, LogPage, LogPosition, numbered};
 pub use crate::tx::member::Member;
 pub use crate::tx::operation::OperationStats;
+pub use dump::{Dump, PartitionKeys};
 pub use follow::{Follower, LogItem};
 pub use hash_pages::HashPage;
 pub use partition_scan::PartitionPage;

@@ -3,6 +3,7 @@
 mod checked;
 mod contention;
 mod dump;
+mod dumps;
 mod durability;
 mod expiry;
 mod keyspace;
@@ -11,7 +12,7 @@ mod speed;
 mod transactions;
 mod yields;
 
-use self::dump::{Content, KeyDump, dump};
+use self::dump::dump;
 use super::*;
 use crate::command::*;
 use crate::tx::RawTx;

@@ -1,0 +1,118 @@
+//! A key with everything that it holds: what a dump of a partition has, and the writes that make it anew.
+
+use super::{Expiry, Kind, RawKey, Score, Write};
+use crate::limits::COMMAND_ARGUMENTS_MAX;
+use bytes::Bytes;
+
+/// A key with everything that it holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyDump {
+    /// The key.
+    pub key: RawKey,
+    /// What it holds.
+    pub content: Content,
+    /// When it expires, in milliseconds since 1970; `None` = never.
+    pub deadline: Option<i64>,
+}
+
+/// What a key holds, in full.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// A string.
+    Text(Bytes),
+    /// Fields with values, sorted by field.
+    Hash(Vec<(Bytes, Bytes)>),
+    /// Members, sorted.
+    Set(Vec<Bytes>),
+    /// Members with scores, in order.
+    SortedSet(Vec<(Bytes, Score)>),
+    /// Elements, from head to tail.
+    List(Vec<Bytes>),
+}
+
+impl Content {
+    /// The type of Redis.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Content::Text(_) => Kind::Text,
+            Content::Hash(_) => Kind::Hash,
+            Content::Set(_) => Kind::Set,
+            Content::SortedSet(_) => Kind::SortedSet,
+            Content::List(_) => Kind::List,
+        }
+    }
+
+    /// Fields, members or elements; 1 for a string.
+    pub fn len(&self) -> usize {
+        match self {
+            Content::Text(_) => 1,
+            Content::Hash(fields) => fields.len(),
+            Content::Set(members) | Content::List(members) => members.len(),
+            Content::SortedSet(members) => members.len(),
+        }
+    }
+
+    /// Whether nothing is in it. No key of an engine is like that.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes of values, fields and members.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Content::Text(text) => text.len(),
+            Content::Hash(fields) => fields.iter().map(|(field, value)| field.len() + value.len()).sum(),
+            Content::Set(members) | Content::List(members) => members.iter().map(Bytes::len).sum(),
+            Content::SortedSet(members) => members.iter().map(|(member, _)| member.len() + 8).sum(),
+        }
+    }
+}
+
+impl KeyDump {
+    /// Bytes of the key and of what it holds.
+    pub fn bytes(&self) -> usize {
+        self.key.len() + self.content.bytes()
+    }
+
+    /// The writes that make the key out of nothing, in their order; the deadline comes last, or with the string.
+    pub fn writes(&self) -> Vec<Write> {
+        let mut writes = match &self.content {
+            Content::Text(text) => {
+                return vec![Write::Set(text.clone(), self.deadline.map_or(Expiry::Never, Expiry::At))];
+            }
+            Content::Hash(fields) => in_pieces(fields, COMMAND_ARGUMENTS_MAX / 2, Write::HSet),
+            Content::Set(members) => in_pieces(members, COMMAND_ARGUMENTS_MAX, Write::SAdd),
+            Content::SortedSet(members) => in_pieces(members, COMMAND_ARGUMENTS_MAX / 2, Write::ZAdd),
+            Content::List(elements) => in_pieces(elements, COMMAND_ARGUMENTS_MAX, Write::RPush),
+        };
+        writes.extend(self.deadline.map(Write::ExpireAt));
+        writes
+    }
+}
+
+fn in_pieces<T: Clone>(items: &[T], most: usize, write: impl Fn(Vec<T>) -> Write) -> Vec<Write> {
+    items.chunks(most).map(|piece| write(piece.to_vec())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_content_is_written_in_pieces_and_the_deadline_comes_last() {
+        let members: Vec<Bytes> = (0..2_500u32).map(|n| n.to_string().into()).collect();
+        let dump = KeyDump { key: "k".into(), content: Content::Set(members), deadline: Some(7) };
+        let sizes: Vec<usize> = dump
+            .writes()
+            .iter()
+            .map(|write| match write {
+                Write::SAdd(members) => members.len(),
+                Write::ExpireAt(7) => 0,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(sizes, [1_000, 1_000, 500, 0]);
+        let text = KeyDump { key: "k".into(), content: Content::Text("v".into()), deadline: Some(7) };
+        assert_eq!(text.writes(), [Write::Set("v".into(), Expiry::At(7))]);
+    }
+}
