@@ -1,0 +1,5 @@
+//! The operations.
+
+mod notice;
+
+pub use notice::{GatewayNotice, Socket};
