@@ -13,10 +13,23 @@
 
 mod change;
 mod chunk;
+mod commit;
+mod lease;
+mod pins;
+mod read;
 mod records;
+mod reset;
+mod stage;
 mod world;
 
 pub use change::{Change, MotionChange};
 pub use chunk::Chunk;
+pub(crate) use commit::running;
+pub use commit::{Step, TickRun};
+pub use lease::StartRequest;
+pub use pins::PinnedTick;
+pub(crate) use read::TickCache;
+pub use read::{SystemView, TickView};
 pub use records::{Era, Phase, StagedTick, SystemChunks, TickHead};
+pub use stage::Staged;
 pub use world::{BodyState, Entity, ShipState, StructureState, World};
