@@ -232,13 +232,14 @@ impl TickRun {
             let transaction = move |tx: &mut Tx<'_, Galaxy>| {
                 lease.check(tx, epoch)?;
                 let staged: Option<StagedTick> = tx.get(&STAGED.key())?;
-                if staged.as_ref().map(|staged| &staged.head) != Some(&wanted) {
-                    let next = staged.map_or_else(|| "none".to_owned(), |staged| staged.head.label());
+                let staged = staged.map(|staged| staged.head);
+                let Some(staged) = staged.filter(|staged| staged.label() == wanted.label()) else {
+                    let next = "none that is staged".to_owned();
                     return Err(Error::StaleStep { step: wanted.label(), next });
-                }
-                put_head(tx, &wanted)?;
+                };
+                put_head(tx, &staged)?;
                 tx.del(&STAGED.key())?;
-                tx.log_trim(&CHANGES.key(), wanted.changes)?;
+                tx.log_trim(&CHANGES.key(), staged.changes)?;
                 Ok(())
             };
             let scope = self.engine().scope().for_operation(&SWITCH).named("galaxy.switch_tick");
