@@ -11,6 +11,7 @@
 
 pub mod darkages;
 mod family_scan;
+pub mod galaxy;
 mod invisible;
 pub mod monsters;
 pub mod party;
@@ -25,8 +26,14 @@ use emberkeep_schema::Schema;
 
 /// The key families of all games.
 pub fn schema() -> Schema {
-    Schema::join([darkages::schema(), monsters::schema(), party::schema(), reactors::schema()])
-        .expect("no key belongs to two games, a test holds")
+    Schema::join([
+        darkages::schema(),
+        galaxy::schema(),
+        monsters::schema(),
+        party::schema(),
+        reactors::schema(),
+    ])
+    .expect("no key belongs to two games, a test holds")
 }
 
 /// The history tables of all games.
