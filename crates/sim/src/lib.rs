@@ -22,6 +22,7 @@ mod process;
 mod room;
 mod roster;
 mod server_demo;
+mod stars;
 mod stats;
 mod view;
 mod world;

@@ -1,4 +1,5 @@
-//! The simulation inside a server: the same players and background tasks, at a low rate and without an end.
+//! The simulation inside a server: the same players and background tasks, at a low rate and without an end, and a star system
+//! beside them.
 //!
 //! Nothing is checked: clients of the server may hit the same monsters, and no ledger contains that.
 //!
@@ -9,6 +10,7 @@ use crate::background;
 use crate::city_plan::CityPlan;
 use crate::plan::Plan;
 use crate::play::{play, populate};
+use crate::stars;
 use crate::world::World;
 use anyhow::Context;
 use emberkeep::games::world::Tenant;
@@ -58,10 +60,21 @@ impl ServerDemo {
     }
 }
 
-async fn live(store: Store, mut end: watch::Receiver<bool>) {
+async fn live(store: Store, end: watch::Receiver<bool>) {
+    let fields = again_and_again(&end, || round(&store, &end));
+    let star_system = again_and_again(&end, || stars::live(&store, &end));
+    tokio::join!(fields, star_system);
+}
+
+/// Runs a part of the demo until the end; after trouble it pauses and begins again.
+async fn again_and_again<F: Future<Output = anyhow::Result<()>>>(
+    end: &watch::Receiver<bool>,
+    part: impl Fn() -> F,
+) {
+    let mut end = end.clone();
     while !*end.borrow() {
-        let played = AssertUnwindSafe(round(&store, &end)).catch_unwind().await;
-        if let Err(error) = played.unwrap_or_else(|_| Err(anyhow::anyhow!("a round panicked"))) {
+        let played = AssertUnwindSafe(part()).catch_unwind().await;
+        if let Err(error) = played.unwrap_or_else(|_| Err(anyhow::anyhow!("it panicked"))) {
             tracing::warn!("the demo pauses: {error:#}");
             let _ = tokio::time::timeout(PAUSE_AFTER_TROUBLE, end.wait_for(|end| *end)).await;
         }
