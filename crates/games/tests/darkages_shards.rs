@@ -69,6 +69,7 @@ on_partitions!(
     an_accepted_arrival_closes_what_was_left_there,
     thousands_of_arrivals_are_listed_in_part,
     positions_are_in_the_shard_of_their_player,
+    a_position_of_a_wrong_type_holds_up_no_hand_off,
     ids_of_connections_are_those_of_all_shards,
     a_connection_belongs_to_who_opened_it_last,
     being_hit_is_no_activity,

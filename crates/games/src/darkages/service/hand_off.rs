@@ -350,7 +350,7 @@ pub(super) fn admit(tx: &mut Tx<'_, Shard>, entity: EntityId, number: i64) -> ho
         Ok(()) => Ok(true),
         Err(AdmitError::Superseded { .. }) => Ok(false),
         // An external client wrote it. One player must not hold up the mail of all others.
-        Err(AdmitError::Store(hot::Error::Corrupt { .. } | hot::Error::WrongType { .. })) => {
+        Err(AdmitError::Store(error)) if error.is_corrupt() => {
             tx.del(&ADMITTED.key(entity))?;
             tx.put(&ADMITTED.key(entity), &number)?;
             Ok(true)

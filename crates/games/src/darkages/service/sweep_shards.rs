@@ -374,15 +374,6 @@ fn read_due(tx: &mut Tx<'_, Shard>, count: usize) -> hot::Result<Vec<Due>> {
     Ok(found)
 }
 
-/// `None` = the value cannot be decoded.
-fn readable<T>(value: hot::Result<Option<T>>) -> hot::Result<Option<Option<T>>> {
-    match value {
-        Ok(value) => Ok(Some(value)),
-        Err(error) if error.is_corrupt() => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
 /// A session that lives is compared again in a minute, or when it can be gone.
 fn check_later(tx: &mut Tx<'_, Shard>, entity: EntityId) -> hot::Result<()> {
     let (end, now) = (tx.deadline(&SESSION.key(entity))?, tx.now());
