@@ -59,6 +59,7 @@ on_every_engine!(mod darkages = darkages_cases {
     a_creature_hits_without_statistics,
     an_expired_session_is_closed_once,
     a_play_record_that_cannot_be_read_does_not_stop_the_sweep,
+    a_key_of_a_wrong_type_stops_only_its_own_closing,
     a_session_of_another_program_is_closed_when_it_expires,
     a_living_session_is_not_closed,
     an_older_position_never_replaces_a_newer_one,

@@ -7,7 +7,7 @@
 use super::arrivals::{Accepted, arrivals_due, end_passage, remove_arrival, remove_ended, take_in};
 use super::homes::Homes;
 use super::sessions::end_former;
-use super::sweep::SessionSweep;
+use super::sweep::{SessionSweep, postpone};
 use super::*;
 use crate::darkages::limits::ARRIVAL_WAIT;
 use crate::darkages::passage::Passage;
@@ -15,7 +15,7 @@ use emberkeep_hot::engine::Pending;
 use emberkeep_primitives::directory::{self, AdmitError, Claim, ClaimError, Placement, Standing, State};
 
 /// What a pass over the hand-offs did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct HandOffsSwept {
     /// Players that were brought to the shard of their zone.
     pub delivered: usize,
@@ -33,6 +33,15 @@ pub struct HandOffsSwept {
     pub unreadable: usize,
     /// Arrivals, and whole shards, that failed. They are as they were, and tried again; the others were swept.
     pub failed: usize,
+    /// Why the last of those failed.
+    pub failure: Option<Error>,
+}
+
+impl HandOffsSwept {
+    fn fail(&mut self, error: Error) {
+        self.failed += 1;
+        self.failure = Some(error);
+    }
 }
 
 /// What a session of a shard is.
@@ -64,17 +73,14 @@ impl DarkAges {
             if !self.is_split() {
                 return Ok(done);
             }
-            let (mut swept, mut failure) = (0, None);
+            let mut swept = 0;
             for shard in self.partitions.iter().filter(|shard| self.is_here(**shard)) {
                 match self.sweep_shard(*shard, limit, &mut done).await {
                     Ok(()) => swept += 1,
-                    Err(error) => {
-                        done.failed += 1;
-                        failure = Some(error);
-                    }
+                    Err(error) => done.fail(error),
                 }
             }
-            failure.filter(|_| swept == 0).map_or(Ok(done), Err)
+            if swept > 0 { Ok(done) } else { done.failure.take().map_or(Ok(done), Err) }
         })
     }
 
@@ -93,8 +99,8 @@ impl DarkAges {
         let scope = self.store.scope(shard).named("darkages.arrivals_due");
         let due = scope.transact(move |tx| arrivals_due().due(tx, limit)).await?;
         for (entity, _) in due {
-            if self.sweep_due(&scope, entity, done).await.is_err() {
-                done.failed += 1;
+            if let Err(error) = self.sweep_due(&scope, entity, done).await {
+                done.fail(error);
                 // Behind the others. If this fails, too, it is still due.
                 let later = move |tx: &mut Tx<'_, Shard>| {
                     let at = tx.now() + ARRIVAL_WAIT.as_millis() as i64;
@@ -230,14 +236,9 @@ impl DarkAges {
             scope.clone().named("darkages.close_expired").transact(move |tx| read_due(tx, count)).await?;
         for due in due {
             let entity = due.entity;
-            if self.compare(scope, due, &mut done).await.is_err() {
-                done.failed += 1;
-                // Behind the others. If this fails, too, it is still due.
-                let later = move |tx: &mut Tx<'_, Shard>| {
-                    let next = next_check(tx.now());
-                    sessions_due().set(tx, &entity, next)
-                };
-                let _ = scope.transact(later).await;
+            if let Err(error) = self.compare(scope, due, &mut done).await {
+                postpone(scope, entity).await;
+                done.fail(error);
             }
         }
         Ok(done)
