@@ -21,7 +21,7 @@
 //! arrivals are listed.
 
 use super::arrivals::{Accepted, arrived_in, put_position, receive, remove_arrival, take_in};
-use super::homes::Homes;
+use super::homes::{FOLLOWED_MAX, Homes};
 use super::sessions::check_point;
 use super::sweep_shards::close_under;
 use super::*;
@@ -65,17 +65,27 @@ impl DarkAges {
             if zone.0 < 1 {
                 return Err(Error::invalid("zone", format!("{}, expected 1 or more", zone.0)));
             }
-            let target = *self.scope_of(zone).partition();
-            if self.is_split() {
-                let found = self.find(entity).await?.filter(|found| found.state != State::Ended);
-                let found = found.filter(|found| self.is_here(found.home));
-                let found = found.ok_or(Error::NotLoggedIn { entity })?;
-                if found.home != target {
-                    return self.send_to(entity, found, zone, position).await;
+            let target = self.partition_of(zone);
+            for _ in 0..FOLLOWED_MAX {
+                if self.is_split() {
+                    let found = self.find(entity).await?.filter(|found| found.state != State::Ended);
+                    let found = found.filter(|found| self.is_here(found.home));
+                    let found = found.ok_or(Error::NotLoggedIn { entity })?;
+                    if found.home != target {
+                        return self.send_to(entity, found, zone, position).await;
+                    }
+                }
+                let position = position.clone();
+                let transaction = move |tx: &mut Tx<'_, Shard>| {
+                    // It may have gone on to another shard since its entry was read.
+                    let is_target = *tx.partition() == target;
+                    if is_target { transfer(tx, entity, zone, &position).map(Some) } else { Ok(None) }
+                };
+                if let Some(session) = self.at_home(entity, "darkages.hand_off", transaction).await? {
+                    return Ok(HandOff::Done(session));
                 }
             }
-            let transaction = move |tx: &mut Tx<'_, Shard>| transfer(tx, entity, zone, &position);
-            Ok(HandOff::Done(self.at_home(entity, "darkages.hand_off", transaction).await?))
+            Err(Error::InTransit { entity })
         })
     }
 

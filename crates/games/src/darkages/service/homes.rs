@@ -34,7 +34,7 @@ impl Directory for Homes {
 }
 
 /// How often an operation follows an entity that moves meanwhile.
-const FOLLOWED_MAX: usize = 8;
+pub(super) const FOLLOWED_MAX: usize = 8;
 
 impl DarkAges {
     /// Whether a shard is that of [`in_zone`](DarkAges::in_zone), or there is none.
