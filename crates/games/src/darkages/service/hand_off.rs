@@ -21,7 +21,7 @@
 //! arrivals are listed.
 
 use super::arrivals::{Accepted, arrived_in, put_position, receive, remove_arrival, take_in};
-use super::homes::{FOLLOWED_MAX, Homes};
+use super::homes::{FOLLOWED_MAX, Homes, Owner};
 use super::sessions::check_point;
 use super::sweep_shards::close_under;
 use super::*;
@@ -260,7 +260,7 @@ impl DarkAges {
         shard: Shard,
         play: &Play,
     ) -> Result<Placement<Shard>> {
-        let (number, owner, since) = (play.number, play.session_id.to_string(), play.login_time);
+        let (number, owner, since) = (play.number, Owner::of(play).to_text(entity), play.login_time);
         let entry = self.entry_scope(entity).named("darkages.confirm");
         Ok(entry.transact(move |tx| directory::confirm::<Homes>(tx, &shard, number, &owner, since)).await?)
     }

@@ -14,6 +14,7 @@
 
 use super::arrivals::{arrivals_due, arrive};
 use super::hand_off::admit;
+use super::homes::{Owner, is_of_session};
 use super::sweep_shards::is_here_since;
 use super::*;
 use crate::darkages::events::event_id;
@@ -146,7 +147,7 @@ impl DarkAges {
         }
         let admitted_by =
             |shard: Shard| traces.iter().find(|trace| trace.shard == shard).map_or(0, |trace| trace.admitted);
-        let own = |passage: &&Passage| passage.play.session_id.to_string() == found.owner;
+        let own = |passage: &&Passage| is_of_session(&found, entity, &passage.play);
         let departed = traces.iter().filter_map(|trace| trace.departed.as_ref().filter(own));
         let departed = departed.max_by_key(|passage| passage.number);
         if let Some(passage) = departed {
@@ -173,15 +174,18 @@ impl DarkAges {
         let seen = move |tx: &mut Tx<'_, Entity>| tx.deadline(&DIRECTORY.key());
         let deadline = self.entry_scope(entity).transact::<_, hot::Error, _>(seen).await?;
         let seen = deadline.map_or(0, |deadline| deadline - DIRECTORY_LIFE.as_millis() as i64);
-        let (number, since, owner) = (found.number, found.since_ms, found.owner.clone());
+        let (number, since) = (found.number, found.since_ms);
+        let owner = Owner::parse(&found.owner, entity);
+        let (session_id, player_id) =
+            owner.map_or((None, entity.0), |owner| (Some(owner.session_id), owner.player_id));
         let record = move |tx: &mut Tx<'_, Shard>| {
             let highest = tx.get(&ADMITTED.key(entity))?.unwrap_or_default();
             // From now on nothing of this number begins here. Another pass that did this has recorded it, too.
             if highest > number || !admit(tx, entity, number.saturating_add(1))? || seen <= since {
                 return Ok(());
             }
-            let session_id = owner.parse().unwrap_or_else(|_| event_id(tx));
-            let play = Play::new(session_id, entity.0, since, seen, ZoneId::NONE.0);
+            let session_id = session_id.unwrap_or_else(|| event_id(tx));
+            let play = Play::new(session_id, player_id, since, seen, ZoneId::NONE.0);
             tx.append(&PLAYS_LOG.key(), &PlayEnd::new(play, seen))
         };
         let scope = self.store.scope(found.home).named("darkages.record_lost");

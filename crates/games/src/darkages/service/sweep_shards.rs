@@ -5,7 +5,7 @@
 //! between calls and can be dropped at any time. One that fails is tried again later and does not stop the others.
 
 use super::arrivals::{Accepted, arrivals_due, end_passage, remove_arrival, remove_ended, take_in};
-use super::homes::Homes;
+use super::homes::{Homes, is_of_session};
 use super::sessions::end_former;
 use super::sweep::{SessionSweep, postpone};
 use super::*;
@@ -159,7 +159,7 @@ impl DarkAges {
         let is_departing = found.as_ref().is_some_and(|found| found.number > passage.number);
         let now = self.store.now().await?;
         let has_expired = session_end(passage.session.last_activity) <= now;
-        if let Some(found) = found.filter(|found| is_over && is_same_session(found, &passage.play)) {
+        if let Some(found) = found.filter(|found| is_over && is_same_session(found, entity, &passage.play)) {
             return self.sweep_copy(shard, passage, &found, done).await;
         }
         if is_over || (has_expired && !is_departing) {
@@ -295,7 +295,7 @@ impl DarkAges {
             found = Some(confirmed);
         }
         match (standing, found) {
-            (Standing::Superseded, Some(found)) if is_same_session(&found, play) => {
+            (Standing::Superseded, Some(found)) if is_same_session(&found, entity, play) => {
                 if self.is_in_place(entity, &found).await? {
                     return Ok(Verdict::Copy);
                 }
@@ -408,9 +408,9 @@ pub(super) fn close_under(
     }
 }
 
-/// Whether an entry is of the session of this play record, and not over. A login has an id of its own.
-fn is_same_session(found: &Placement<Shard>, play: &Play) -> bool {
-    found.state != State::Ended && found.owner == play.session_id.to_string()
+/// Whether an entry is of the session of this play record, and not over.
+fn is_same_session(found: &Placement<Shard>, entity: EntityId, play: &Play) -> bool {
+    found.state != State::Ended && is_of_session(found, entity, play)
 }
 
 /// Whether a shard has a session or an arrival of an entity, of this number or a higher one.
