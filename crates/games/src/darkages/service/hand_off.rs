@@ -214,7 +214,9 @@ impl DarkAges {
         let source = Shard(passage.source_shard);
         let departed = match &found.state {
             // It was begun by a process that ended.
-            State::Moving { from } if *from == shard && found.number > number => found,
+            State::Moving { from } if *from == shard && found.number > number && found.home == source => {
+                found
+            }
             _ => {
                 let entry = self.entry_scope(entity).named("darkages.depart");
                 let departed =

@@ -157,6 +157,10 @@ impl DarkAges {
         let found = self.find(entity).await?;
         let is_over = Placement::standing(found.as_ref(), &shard, passage.number) == Standing::Superseded;
         let is_departing = found.as_ref().is_some_and(|found| found.number > passage.number);
+        // Not back to where it came from: it had been accepted, and went on, before the shard was set back.
+        let source = Shard(passage.source_shard);
+        let went_on = is_departing && found.as_ref().is_some_and(|found| found.home != source);
+        let is_over = is_over || went_on;
         let now = self.store.now().await?;
         let has_expired = session_end(passage.session.last_activity) <= now;
         if let Some(found) = found.filter(|found| is_over && is_same_session(found, entity, &passage.play)) {
@@ -197,7 +201,14 @@ impl DarkAges {
     ) -> Result<()> {
         let (entity, zone, number) = (passage.entity(), passage.zone(), passage.number);
         let scope = self.store.scope(shard).named("darkages.sweep_copy");
-        if self.is_in_place(entity, found).await? {
+        // What is left where it departed from is this copy.
+        let is_from_here = found.state == (State::Moving { from: shard });
+        let is_in_place = if is_from_here {
+            self.was_at_home(entity, found).await?
+        } else {
+            self.is_in_place(entity, found).await?
+        };
+        if is_in_place {
             done.copies += usize::from(scope.transact(move |tx| drop_arrival(tx, entity, number)).await?);
             return Ok(());
         }
@@ -213,17 +224,23 @@ impl DarkAges {
         Ok(())
     }
 
-    /// Whether an entity is where its entry says, was there since, or is on its way there.
-    async fn is_in_place(&self, entity: EntityId, found: &Placement<Shard>) -> Result<bool> {
+    /// Whether an entity is where its entry says, or was there since.
+    async fn was_at_home(&self, entity: EntityId, found: &Placement<Shard>) -> Result<bool> {
         let number = found.number;
         let was_here = move |tx: &mut hot::ReadTx<'_, Shard>| {
             let highest = tx.get(&ADMITTED.key(entity))?;
             Ok(highest.is_some_and(|highest| highest > number) || is_here_since(tx, entity, number)?)
         };
         let home = self.store.scope(found.home).named("darkages.is_in_place");
-        if home.read::<_, hot::Error, _>(was_here).await? {
+        Ok(home.read::<_, hot::Error, _>(was_here).await?)
+    }
+
+    /// Whether an entity is where its entry says, was there since, or is on its way there.
+    async fn is_in_place(&self, entity: EntityId, found: &Placement<Shard>) -> Result<bool> {
+        if self.was_at_home(entity, found).await? {
             return Ok(true);
         }
+        let number = found.number;
         let State::Moving { from } = found.state else { return Ok(false) };
         let leaves = move |tx: &mut hot::ReadTx<'_, Shard>| leaves_under(tx, entity, number);
         Ok(self.store.scope(from).named("darkages.is_in_place").read::<_, hot::Error, _>(leaves).await?)
