@@ -231,6 +231,10 @@ impl World {
     }
 
     async fn log_in(&self) {
+        // As zone servers do: a zone that nobody enters or leaves is kept.
+        for zone in ZONES.map(ZoneId) {
+            self.city.game.heartbeat(zone).await.unwrap();
+        }
         for number in 0..PLAYERS {
             let entity = self.entity(number);
             let zone = ZoneId(ZONES[number as usize]);
