@@ -3,7 +3,9 @@
 mod darkages_cases;
 
 use darkages_cases::{City, HERE};
-use emberkeep_games::darkages::{DarkAges, LoginRequest, SESSION, ZoneId, limits};
+use emberkeep_games::darkages::{
+    DarkAges, EntityId, LoginRequest, POSITION, Position, SESSION, ZoneId, limits,
+};
 use emberkeep_hot::Store;
 use emberkeep_hot::embedded::{Clock, Embedded, ManualClock};
 use emberkeep_hot::engine::Stats;
@@ -57,11 +59,13 @@ on_every_engine!(mod darkages = darkages_cases {
     a_creature_hits_without_statistics,
     an_expired_session_is_closed_once,
     a_play_record_that_cannot_be_read_does_not_stop_the_sweep,
+    a_key_of_a_wrong_type_stops_only_its_own_closing,
     a_session_of_another_program_is_closed_when_it_expires,
     a_living_session_is_not_closed,
     an_older_position_never_replaces_a_newer_one,
     thousands_of_positions_are_set_at_once,
     positions_that_are_not_numbers_are_refused,
+    a_position_of_a_wrong_type_holds_up_no_hand_off,
     a_bulk_update_replaces_what_has_no_time,
     the_newer_position_of_session_and_player_counts,
     fights_are_in_history_once,
@@ -155,6 +159,33 @@ async fn two_sessions_of_darkages_in_one_millisecond_begin_apart() {
         starts.push(game.login(request).await.unwrap().login_time - 1_700_000_000_000);
     }
     assert_eq!(starts, [0, 1, 2, 3, 4], "also as another entity");
+}
+
+/// A session after a clock that went back begins behind the last one, in the future. Its positions are of now.
+#[tokio::test]
+async fn positions_of_darkages_count_after_a_clock_that_went_back() {
+    let clock = ManualClock::at(1_700_000_000_000);
+    let engine = Embedded::builder().clock(Clock::Manual(clock.clone())).open().unwrap();
+    let game = DarkAges::new(Store::new(Arc::new(engine)), "zone-1").unwrap();
+    let (entity, request) = (EntityId(7), || LoginRequest::new(7, "client", ZoneId(3), HERE()));
+    let first = game.login(request()).await.unwrap();
+    game.logout(entity).await.unwrap();
+    clock.set(1_700_000_000_000 - 2_400_000);
+    let second = game.login(request()).await.unwrap();
+    assert!(second.login_time > first.login_time, "two sessions of a player begin apart, and in order");
+    let at = |x: f64, at: i64| Position { x, y: 0.0, z: 0.0, at };
+    let moved = at(5.0, clock.now() + 10);
+    assert_eq!(game.set_positions(vec![(entity, moved)]).await.unwrap().written, 1);
+    assert_eq!(game.position(entity).await.unwrap(), Some(moved));
+    clock.advance(20);
+    assert_eq!(game.heartbeat(ZoneId(3)).await.unwrap().moved, 1);
+    let session = game.session(entity).await.unwrap().unwrap();
+    assert_eq!(session.position.x, 5.0);
+    game.set_positions(vec![(entity, at(6.0, clock.now()))]).await.unwrap();
+    game.move_to(entity, ZoneId(4)).await.unwrap();
+    assert_eq!(game.session(entity).await.unwrap().unwrap().position.x, 6.0);
+    game.scope().put(&POSITION.key(entity), at(9.0, session.last_activity - 1_000)).await.unwrap();
+    assert_eq!(game.position(entity).await.unwrap().unwrap().x, 6.0, "one of before the login");
 }
 
 /// Calls to the server between two counts.

@@ -35,12 +35,18 @@ struct Servers {
     layout: KeyLayout,
     clock: ManualClock,
     running: Mutex<Vec<(Arc<Embedded>, Scratch)>>,
+    /// What another caller does before the next transaction in a shard.
+    before_next: Mutex<Option<Pending<'static, ()>>>,
 }
 
 impl Servers {
     fn start(clock: &ManualClock) -> Servers {
-        let servers =
-            Servers { layout: KeyLayout::cluster(), clock: clock.clone(), running: Mutex::default() };
+        let servers = Servers {
+            layout: KeyLayout::cluster(),
+            clock: clock.clone(),
+            running: Mutex::default(),
+            before_next: Mutex::default(),
+        };
         for _ in 0..SERVERS {
             let folder = scratch();
             let engine = servers.open(folder.path());
@@ -112,8 +118,14 @@ impl Engine for Cluster {
     }
 
     fn run(&self, request: TransactionRequest) -> Pending<'_, hot::Result<Box<dyn Transaction>>> {
-        let server = self.0.of(&request.partition);
-        Box::pin(async move { server.run(request).await })
+        let is_in_shard = request.partition.len() == 1;
+        Box::pin(async move {
+            let before = self.0.before_next.lock().unwrap().take_if(|_| is_in_shard);
+            if let Some(before) = before {
+                before.await;
+            }
+            self.0.of(&request.partition).run(request).await
+        })
     }
 
     fn read_many(&self, reads: Vec<(RawKey, Read)>) -> Pending<'_, hot::Result<Vec<Reply>>> {
@@ -219,6 +231,10 @@ impl World {
     }
 
     async fn log_in(&self) {
+        // As zone servers do: a zone that nobody enters or leaves is kept.
+        for zone in ZONES.map(ZoneId) {
+            self.city.game.heartbeat(zone).await.unwrap();
+        }
         for number in 0..PLAYERS {
             let entity = self.entity(number);
             let zone = ZoneId(ZONES[number as usize]);
@@ -372,4 +388,23 @@ async fn servers_that_are_set_back_leave_each_player_once_or_logged_out_and_reco
     report!(
         "{ROUNDS} times any servers were set back: {logged_out} of {PLAYERS} players each were logged out"
     );
+}
+
+/// The entry said that the player is in the shard of the target zone. Before the transaction another caller hands it off.
+#[tokio::test]
+async fn a_hand_off_behind_another_one_keeps_zones_in_their_shards() {
+    let world = World::new(1);
+    let (entity, game) = (world.entity(0), world.city.game.clone());
+    game.login(LoginRequest::new(entity.0, "client", ZoneId(1), HERE())).await.unwrap();
+    let (city, clock) = (world.city.clone(), world.clock.clone());
+    let other = async move {
+        clock.advance(1);
+        city.hand_over(entity, ZoneId(11)).await;
+    };
+    *world.servers.before_next.lock().unwrap() = Some(Box::pin(other));
+    let handed = game.hand_off(HandOffRequest { entity, zone: ZoneId(2), position: HERE() }).await;
+    assert!(world.servers.before_next.lock().unwrap().is_none(), "the other one came before");
+    assert!(matches!(handed, Ok(HandOff::InTransit { .. })), "{handed:?}");
+    assert_eq!(game.accept(entity, ZoneId(2)).await.unwrap().zone_id, 2);
+    assert_eq!(world.find(entity).await.map(|session| session.zone_id), Some(2));
 }

@@ -6,8 +6,8 @@ mod darkages_cases;
 
 use darkages_cases::City;
 use emberkeep_games::darkages::{
-    ADMITTED, DIRECTORY, DirectoryChecked, Entity, EntityId, Error, HandOff, LoginPolicy, LoginRequest, PLAY,
-    SESSION, limits,
+    ADMITTED, ARRIVAL, ARRIVALS_DUE, DEPARTED, DIRECTORY, DirectoryChecked, Entity, EntityId, Error, HandOff,
+    LoginPolicy, LoginRequest, PLAY, SESSION, ZONE_ARRIVALS, limits,
 };
 use emberkeep_hot::Store;
 use emberkeep_hot::embedded::{Clock, Embedded, ManualClock};
@@ -69,6 +69,7 @@ on_partitions!(
     an_accepted_arrival_closes_what_was_left_there,
     thousands_of_arrivals_are_listed_in_part,
     positions_are_in_the_shard_of_their_player,
+    a_position_of_a_wrong_type_holds_up_no_hand_off,
     ids_of_connections_are_those_of_all_shards,
     a_connection_belongs_to_who_opened_it_last,
     being_hit_is_no_activity,
@@ -228,6 +229,51 @@ async fn a_player_of_whom_nothing_is_left_is_logged_out_and_recorded() {
         city.game.login(request).await.unwrap();
         city.game.logout(entity).await.unwrap();
     }
+}
+
+/// The player of an entity is another one: it has the play session, not who has the number of the entity.
+#[tokio::test]
+async fn a_lost_entity_is_recorded_for_its_player() {
+    let (store, clock) = split_store();
+    let city = City::of_shards(&store);
+    let check = limits::DIRECTORY_CHECK_EVERY.as_millis() as u64;
+    let entity = city.player(5);
+    city.game.login(LoginRequest { entity: Some(entity), ..city.request(1) }).await.unwrap();
+    city.hand_over(entity, city.zone(11)).await;
+    clock.advance(check);
+    assert_eq!(city.game.close_expired(10).await.unwrap().alive, 1);
+    for scope in city.game.scopes() {
+        scope.del(&SESSION.key(entity)).await.unwrap();
+        scope.del(&PLAY.key(entity)).await.unwrap();
+        scope.del(&ADMITTED.key(entity)).await.unwrap();
+        scope.del(&DEPARTED.key(entity)).await.unwrap();
+    }
+    clock.advance(2 * check);
+    assert_eq!(city.game.check_directory(None).await.unwrap().ended, 1);
+    let of = async |number| city.play_ends(city.player(number).0).await.len();
+    assert_eq!((of(1).await, of(5).await), (1, 0));
+}
+
+/// A player who comes back from a shard that was set back comes from there: who refuses it does not keep it in a zone of
+/// another shard.
+#[tokio::test]
+async fn a_restored_player_who_is_refused_goes_where_it_went() {
+    let (store, clock) = split_store();
+    let (city, entity) = begin(&store).await;
+    let (source, target) = (city.zone(1), city.zone(11));
+    let there = city.game.scope_of(target);
+    there.del(&ARRIVAL.key(entity)).await.unwrap();
+    there.del(&ADMITTED.key(entity)).await.unwrap();
+    there.del(&ZONE_ARRIVALS.key(target)).await.unwrap();
+    there.del(&ARRIVALS_DUE.key()).await.unwrap();
+    clock.advance(2 * limits::DIRECTORY_CHECK_EVERY.as_millis() as u64);
+    assert_eq!(city.game.check_directory(None).await.unwrap().restored, 1);
+    city.game.refuse(entity, source).await.unwrap();
+    city.game.sweep_hand_offs(10).await.unwrap();
+    let session = city.game.session(entity).await.unwrap().expect("it is logged in");
+    assert_eq!((session.zone_id, city.copies(entity).await), (target.0, 1));
+    assert!(there.exists(&SESSION.key(entity)).await.unwrap(), "in the shard of its zone");
+    assert_eq!(city.members(target).await, [entity.0]);
 }
 
 /// Each step of a hand-off at another time, up to 40 minutes ahead of or behind the last one.

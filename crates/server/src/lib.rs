@@ -28,6 +28,7 @@ mod openapi;
 mod routes;
 mod run_history;
 mod security;
+mod seldom;
 mod state;
 mod streams;
 mod supervise;

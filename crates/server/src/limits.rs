@@ -78,6 +78,12 @@ pub const DARKAGES_SWEEP_EVERY: Duration = Duration::from_secs(5);
 pub const DARKAGES_SWEEP_PAUSE: Duration = Duration::from_millis(50);
 /// Sessions of one pass.
 pub const DARKAGES_SWEEP_SESSIONS_MAX: usize = 320;
+/// How long a pass examines the directory of DarkAges, at most by one page.
+pub const DARKAGES_DIRECTORY_BUDGET: Duration = Duration::from_millis(500);
+/// Time from the beginning of one walk through the directory to that of the next one, at least.
+pub const DARKAGES_DIRECTORY_EVERY: Duration = Duration::from_secs(30);
+/// Minimum time between two log lines about the same trouble of DarkAges.
+pub const DARKAGES_LOGGED_EVERY: Duration = Duration::from_secs(10);
 /// Time for requests in flight to finish during shutdown.
 pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(10);
 /// How long a shutdown waits for the consumers of history to stop.

@@ -34,8 +34,8 @@ pub const HEALTH_MAX: i32 = 1_000_000_000;
 pub const DIRECTORY_LIFE: Duration = Duration::from_secs(3 * 3_600);
 /// How often the sweep compares a session with the directory, if shards are partitions of their own.
 pub const DIRECTORY_CHECK_EVERY: Duration = Duration::from_secs(60);
-/// Keys that one check of the directory examines.
-pub const DIRECTORY_PER_CHECK: usize = 250;
+/// Keys that one check of the directory examines, whatever they are.
+pub const DIRECTORY_PER_CHECK: usize = 1_000;
 /// How long a login that refuses to replace a session takes another one for one that is about to begin: a login takes
 /// milliseconds, and a process that ended in the middle of one must not keep a player out.
 pub const LOGIN_WAIT: Duration = Duration::from_secs(5);
@@ -73,7 +73,7 @@ pub const EXPIRED_MAX: usize = 1_000;
 pub const EXPIRED_PER_READ: usize = 250;
 /// Positions that one call reads at once.
 pub const POSITIONS_PER_READ: usize = 1_000;
-/// Entries of the directory that one call reads at once.
+/// Entries of the directory that one call reads or checks at once.
 pub const DIRECTORY_READS_AT_ONCE: usize = 64;
 /// Positions of one call.
 pub const POSITIONS_MAX: usize = 50_000;

@@ -3,7 +3,8 @@
 use super::City;
 use emberkeep_games::darkages::history::HitType;
 use emberkeep_games::darkages::{
-    DamageRequest, EntityId, Error, Fighter, PLAY, SESSION, SESSIONS_DUE, Session, SessionChange, Shard,
+    CONNECTIONS, DamageRequest, EntityId, Error, Fighter, LoginRequest, PLAY, SESSION, SESSIONS_DUE, Session,
+    SessionChange, Shard, ZONE_PLAYERS,
 };
 use emberkeep_hot::command::Write;
 use emberkeep_hot::{self as hot, Store, Tx};
@@ -114,6 +115,49 @@ pub async fn a_play_record_that_cannot_be_read_does_not_stop_the_sweep(store: St
     assert_eq!(city.play_ends(good.0).await.len(), 1);
     assert!(city.scope.exists(&PLAY.key(bad)).await.unwrap(), "it is as it was");
     city.scope.del(&PLAY.key(bad)).await.unwrap();
+}
+
+/// Another program left a string where the closing needs a set, a record or connections.
+pub async fn a_key_of_a_wrong_type_stops_only_its_own_closing(store: Store) {
+    let city = City::of(&store);
+    let broken = |number: i64| LoginRequest { zone: city.zone(9), ..city.request(number) };
+    for (round, number) in [10, 20, 30].into_iter().enumerate() {
+        let bad = city.player(number);
+        city.game.login(broken(number)).await.unwrap();
+        let mut all = vec![bad];
+        for other in 1..=3 {
+            all.push(city.login(number + other).await.0);
+        }
+        for entity in &all {
+            city.scope.del(&SESSION.key(*entity)).await.unwrap();
+            city.make_due(*entity).await;
+        }
+        match round {
+            0 => city.external_set(&ZONE_PLAYERS.key(city.zone(9)), "x").await,
+            1 => city.external_set(&CONNECTIONS.key(bad), "x").await,
+            _ => {
+                city.external(&PLAY.key(bad), Write::Del).await;
+                city.external(&PLAY.key(bad), Write::SAdd(vec!["x".into()])).await;
+            }
+        }
+        let done = city.game.close_expired(100).await.unwrap();
+        let expected = if round < 2 { (3, 1, 0) } else { (3, 0, 1) };
+        assert_eq!((done.closed, done.failed, done.unreadable), expected, "round {round}");
+        assert_eq!(done.failure.is_some(), round < 2, "{:?}", done.failure);
+        for entity in &all[1..] {
+            assert_eq!(city.play_ends(entity.0).await.len(), 1, "round {round}");
+        }
+        assert_eq!(city.game.close_expired(100).await.unwrap(), Default::default(), "it is tried later");
+        city.scope.del(&ZONE_PLAYERS.key(city.zone(9))).await.unwrap();
+        city.scope.del(&CONNECTIONS.key(bad)).await.unwrap();
+        if round == 2 {
+            city.scope.del(&PLAY.key(bad)).await.unwrap();
+        }
+        city.make_due(bad).await;
+        let closed = usize::from(round < 2);
+        assert_eq!(city.game.close_expired(100).await.unwrap().closed, closed, "as soon as it can be");
+        assert_eq!(city.play_ends(bad.0).await.len(), closed);
+    }
 }
 
 pub async fn a_session_of_another_program_is_closed_when_it_expires(store: Store) {

@@ -127,8 +127,9 @@ pub async fn connections_of_other_programs_keep_their_fields(store: Store) {
     assert!(city.game.close_connection(id.clone()).await.unwrap(), "it can be closed all the same");
     assert_eq!(city.connection_ids(entity).await, [] as [Name; 0]);
     city.external_set(&key, "not a hash").await;
-    let failed = city.game.connection(id).await;
+    let failed = city.game.connection(id.clone()).await;
     assert!(matches!(failed, Err(Error::Store(hot::Error::WrongType { .. }))), "{failed:?}");
+    assert!(city.game.close_connection(id).await.unwrap(), "it can be closed, too");
 }
 
 /// A connection of one entity expires while another one keeps its set; then the id is free.

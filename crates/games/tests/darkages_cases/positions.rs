@@ -139,3 +139,21 @@ pub async fn positions_are_in_the_shard_of_their_player(store: Store) {
     let absent = city.game.set_positions(vec![(city.player(9), at(1.0, now))]).await.unwrap();
     assert_eq!(absent.absent, usize::from(city.is_split()), "the directory knows no shard of it");
 }
+
+/// What another program left there has no place and no time; nobody is held up by it.
+pub async fn a_position_of_a_wrong_type_holds_up_no_hand_off(store: Store) {
+    let city = City::of_shards(&store);
+    let (entity, _) = city.login(1).await;
+    for zone in [city.zone(2), city.zone(11)] {
+        for scope in city.game.scopes() {
+            let there = City { scope, ..city.clone() };
+            there.external(&POSITION.key(entity), Write::Del).await;
+            there.external(&POSITION.key(entity), Write::SAdd(vec!["a".into()])).await;
+        }
+        city.hand_over(entity, zone).await;
+        assert_eq!(city.game.position(entity).await.unwrap().map(|position| position.x), Some(1.0));
+    }
+    for scope in city.game.scopes() {
+        scope.del(&POSITION.key(entity)).await.unwrap();
+    }
+}

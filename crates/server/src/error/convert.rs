@@ -216,6 +216,22 @@ impl From<archive::Error> for ApiError {
     }
 }
 
+impl From<darkages::RealmError> for ApiError {
+    fn from(error: darkages::RealmError) -> ApiError {
+        use darkages::RealmError as E;
+        let detail = error.to_string();
+        match error {
+            E::Banned { player_id, ban } => ApiError::new(StatusCode::FORBIDDEN, "player_banned", detail)
+                .with("player_id", player_id)
+                .with("reason", ban.reason)
+                .with("expires", ban.expires.map(|at| at.0)),
+            E::Hot(error) => error.into(),
+            E::Archive(error) => error.into(),
+            _ => ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail),
+        }
+    }
+}
+
 impl From<party::Error> for ApiError {
     fn from(error: party::Error) -> ApiError {
         use party::Error as E;
@@ -396,6 +412,11 @@ mod tests {
         check(A::NotFound { player_id: 1 }, 404, "not_registered");
         check(A::Conflict { player_id: 1, reason: "x" }, 409, "conflict");
         check(A::History(E::Closed), 503, "history_unavailable");
+        use darkages::RealmError as R;
+        let ban = archive::profiles::Ban { reason: text(), expires: None };
+        check(R::Banned { player_id: 1, ban }, 403, "player_banned");
+        check(R::Hot(darkages::Error::Store(hot::Error::Closed)), 503, "store_unavailable");
+        check(R::Archive(A::NotFound { player_id: 1 }), 404, "not_registered");
     }
 
     #[test]

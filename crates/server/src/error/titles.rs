@@ -53,6 +53,7 @@ pub(crate) const TITLES: &[(&str, &str)] = &[
     ("origin_not_allowed", "The Origin header is not allowed"),
     ("other_shard", "The players are of different shards"),
     ("outcome_unknown", "It is unknown whether the write was committed"),
+    ("player_banned", "The player is banned"),
     ("player_not_found", "Player not found"),
     ("proxy_not_allowed", "A server without tokens does not accept proxied requests"),
     ("rate_limited", "Too many requests"),

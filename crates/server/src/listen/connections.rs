@@ -8,13 +8,13 @@
 use crate::limits::{ACCEPT_LOGGED_EVERY, ACCEPT_RETRY};
 use crate::metrics::Metrics;
 use crate::security::client_ip::{TrustedProxies, rate_limit_key};
+use crate::seldom::Seldom;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
 use tokio::net::{TcpListener, TcpStream};
 
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +28,7 @@ pub(super) struct Connections {
     trusted_proxies: TrustedProxies,
     metrics: Arc<Metrics>,
     by_address: Mutex<HashMap<IpAddr, usize>>,
-    logged: Mutex<Option<Instant>>,
+    logged: Seldom,
 }
 
 /// An open connection, counted until this is dropped.
@@ -48,7 +48,7 @@ impl Connections {
             trusted_proxies,
             metrics,
             by_address: Mutex::default(),
-            logged: Mutex::default(),
+            logged: Seldom::new(ACCEPT_LOGGED_EVERY),
         })
     }
 
@@ -61,7 +61,7 @@ impl Connections {
         if is_over || counters.connections.load(Relaxed) >= self.limits.total as i64 {
             drop(by_address);
             counters.connections_refused.fetch_add(1, Relaxed);
-            self.log(|| tracing::warn!(%address, limits = ?self.limits, "too many connections: new ones are closed at once"));
+            self.logged.log(|| tracing::warn!(%address, limits = ?self.limits, "too many connections: new ones are closed at once"));
             return None;
         }
         by_address.insert(address, open + 1);
@@ -71,20 +71,11 @@ impl Connections {
 
     fn record_accept_error(&self, error: &io::Error) {
         self.metrics.limits.accept_errors.fetch_add(1, Relaxed);
-        self.log(|| {
+        self.logged.log(|| {
             tracing::error!(
                 "cannot accept connections: {error}; raise the limit of open files, or lower connections-max"
             );
         });
-    }
-
-    /// Logs at most once per [`ACCEPT_LOGGED_EVERY`].
-    fn log(&self, line: impl FnOnce()) {
-        let (mut logged, now) = (self.logged.lock(), Instant::now());
-        if logged.is_none_or(|last| now.duration_since(last) >= ACCEPT_LOGGED_EVERY) {
-            *logged = Some(now);
-            line();
-        }
     }
 }
 

@@ -15,6 +15,10 @@ pub(crate) struct DarkAgesCounters {
     pub(crate) players_lost: AtomicU64,
     /// Passes of the sweep that failed.
     pub(crate) sweep_errors: AtomicU64,
+    /// Sessions, arrivals and entries of the directory that failed in a pass.
+    pub(crate) sweep_failed: AtomicU64,
+    /// Logins without a look at the profile.
+    pub(crate) logins_unchecked: AtomicU64,
     /// Open streams of zone channels.
     pub(crate) streams: AtomicI64,
     /// Messages sent to streams.
@@ -55,6 +59,18 @@ impl DarkAgesCounters {
                 "counter",
                 "Passes over expired sessions or hand-offs that failed",
                 self.sweep_errors.load(Relaxed) as f64,
+            ),
+            (
+                "sweep_failed_total",
+                "counter",
+                "Sessions, arrivals and entries of the directory that failed in a pass, and are tried again",
+                self.sweep_failed.load(Relaxed) as f64,
+            ),
+            (
+                "logins_unchecked_total",
+                "counter",
+                "Logins whose profile could not be read or written: history was away, so a ban was not seen or the login not noted",
+                self.logins_unchecked.load(Relaxed) as f64,
             ),
             ("streams", "gauge", "Open streams of zone channels", self.streams.load(Relaxed) as f64),
             (

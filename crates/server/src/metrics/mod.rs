@@ -14,7 +14,7 @@ pub(crate) use text::Page;
 
 use crate::history::HistoryTier;
 use axum::http::Method;
-use darkages::DarkAgesCounters;
+pub(crate) use darkages::DarkAgesCounters;
 use emberkeep_hot::engine::Stats;
 use emberkeep_hot::store::OperationStats;
 use histogram::Histogram;

@@ -14,6 +14,8 @@ use utoipa::{IntoResponses, ToSchema};
 problem_responses! {
     /// The answer of a route that names something missing.
     pub(super) NotFound { 404 "It does not exist" }
+    /// The answer to a player who is banned.
+    pub(super) Banned { 403 "The player is banned, or the role of the token does not allow it" }
     /// The answer of a route whose state can forbid it.
     pub(super) Conflict { 409 "The current state does not allow it; `error` says why" }
 }

@@ -55,7 +55,7 @@ async fn a_session_is_logged_in_changed_and_logged_out() {
     let expired = server.get("/v1/darkages/expired-sessions?limit=5").await.json(200);
     assert_eq!(expired, json!({"entities": []}));
     let swept = server.post("/v1/darkages/sweep", json!({"limit": 10})).await.json(200);
-    assert_eq!(swept, json!({"closed": 0, "alive": 0, "unreadable": 0}));
+    assert_eq!(swept, json!({"closed": 0, "alive": 0, "unreadable": 0, "copies": 0, "failed": 0}));
 }
 
 #[tokio::test]
@@ -104,10 +104,10 @@ async fn thousands_of_positions_are_set_at_once_and_older_ones_refused() {
     let position = |player: i64, x: f64, at: i64| json!({"entity_id": player, "x": x, "y": 0.5, "z": -1, "timestamp": at});
     let many: Vec<Value> = (0..9_000).map(|player| position(player, player as f64, 1_000)).collect();
     let set = server.put("/v1/darkages/positions", json!({"positions": many})).await.json(200);
-    assert_eq!(set, json!({"written": 9_000, "outdated": 0}));
+    assert_eq!(set, json!({"written": 9_000, "outdated": 0, "absent": 0}));
     let older = json!({"positions": [position(1, 9.0, 999), position(2, 9.0, 1_001)]});
     let set = server.put("/v1/darkages/positions", older).await.json(200);
-    assert_eq!(set, json!({"written": 1, "outdated": 1}));
+    assert_eq!(set, json!({"written": 1, "outdated": 1, "absent": 0}));
     let read =
         server.post("/v1/darkages/positions/read", json!({"entities": [2, 99_999, 1]})).await.json(200);
     assert_eq!(

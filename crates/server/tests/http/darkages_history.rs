@@ -1,6 +1,6 @@
 //! DarkAges over HTTP: what is read from history, and written there.
 
-use crate::darkages::log_in;
+use crate::darkages::{log_in, login};
 use crate::support::{Server, loopback};
 use emberkeep_history::{Deferred, History};
 use emberkeep_schema::Timestamp;
@@ -265,6 +265,78 @@ async fn a_ban_is_in_the_profile_and_in_the_audit_log() {
     assert_eq!(entries["rows"][0]["details"], json!([1, {"a": null}]));
 }
 
+/// A ban ends the session and keeps the player out, and is in the audit log once although it was sent twice.
+#[tokio::test]
+async fn a_banned_player_is_not_in_the_game() {
+    let server = city().await;
+    for player in [1, 2] {
+        let (name, email) = (format!("Ann{player}"), format!("ann{player}@example.org"));
+        let body = json!({"player_id": player, "username": name, "email": email});
+        server.post("/v1/darkages/profiles", body).await.json(201);
+    }
+    let session = log_in(&server, 1, 42).await;
+    let profile = server.get("/v1/darkages/profiles/1").await.json(200);
+    let noted = (&profile["last_login"], &profile["last_known_ip"], &profile["client_versions"]);
+    assert_eq!(noted, (&session["login_time"], &json!("192.0.2.7"), &json!(["1.4.2"])));
+    let ban = json!({"reason": "speed hack", "event_id": "0197a3c8-7b7e-7cc3-9d3e-000000000001",
+        "timestamp": server.store.now().await.unwrap()});
+    for _ in 0..2 {
+        let banned = server.put("/v1/darkages/profiles/1/ban", ban.clone()).await.json(200);
+        assert_eq!(banned["is_banned"], true);
+        assert_eq!(server.get("/v1/darkages/sessions/1").await.problem(404), "not_logged_in");
+    }
+    let entries = server.get("/v1/darkages/audit-log?event_type=ban&severity=critical").await.json(200);
+    assert_eq!((rows(&entries).len(), &entries["rows"][0]["event_id"]), (1, &ban["event_id"]));
+    let kicks = until(&server, "/v1/darkages/audit-log?event_type=kick", |page| rows(page).len() == 1).await;
+    assert_eq!(kicks["rows"][0]["player_id"], 1);
+    let refused = server.post("/v1/darkages/sessions", login(1, 42)).await;
+    assert_eq!(refused.problem(403), "player_banned");
+    assert!(refused.text().contains("speed hack"), "{}", refused.text());
+    assert_eq!(server.get("/v1/darkages/sessions/1").await.problem(404), "not_logged_in");
+    // Another entity, if the ban names it.
+    let mut other = login(2, 42);
+    other["entity_id"] = json!(70);
+    server.post("/v1/darkages/sessions", other).await.json(201);
+    let named = json!({"reason": "speed hack", "entity_id": 70});
+    server.put("/v1/darkages/profiles/2/ban", named).await.json(200);
+    assert_eq!(server.get("/v1/darkages/sessions/70").await.problem(404), "not_logged_in");
+    let outside = json!({"reason": "x", "timestamp": -1});
+    assert_eq!(server.put("/v1/darkages/profiles/2/ban", outside).await.problem(422), "invalid");
+    server.delete("/v1/darkages/profiles/1/ban").await.json(200);
+    log_in(&server, 1, 42).await;
+}
+
+#[tokio::test]
+async fn a_rename_of_a_profile_is_on_the_boards() {
+    let server = city().await;
+    let body = json!({"player_id": 1, "username": "Ann", "email": "ann@example.org"});
+    server.post("/v1/darkages/profiles", body).await.json(201);
+    for player in [1, 2] {
+        log_in(&server, player, 42).await;
+    }
+    // Another player's entity has the number of the player who is renamed next.
+    let mut other = login(5, 42);
+    other["entity_id"] = json!(9);
+    server.post("/v1/darkages/sessions", other).await.json(201);
+    for attacker in [1, 9] {
+        hit(&server, attacker, 2, 30).await;
+    }
+    let path = "/v1/darkages/boards/damage";
+    let names = |board: &Value| -> Vec<Value> {
+        let rows = board["rows"].as_array().expect("rows");
+        rows.iter().map(|row| row["player_name"].clone()).collect()
+    };
+    until(&server, path, |board| names(board) == ["P1", "P5"]).await;
+    server.put("/v1/darkages/profiles/1/username", json!({"username": "Anna"})).await.json(200);
+    assert_eq!(names(&server.get(path).await.json(200)), ["Anna", "P5"]);
+    hit(&server, 1, 2, 10).await;
+    until(&server, path, |board| board["rows"][0]["score"] == 40).await;
+    let body = json!({"player_id": 9, "username": "Ben", "email": "ben@example.org"});
+    server.post("/v1/darkages/profiles", body).await.json(201);
+    server.put("/v1/darkages/profiles/9/username", json!({"username": "Benn"})).await.json(200);
+    assert_eq!(names(&server.get(path).await.json(200)), ["Anna", "P5"]);
+}
+
 #[tokio::test]
 async fn ticks_of_several_servers_are_merged_by_hour() {
     let server = city().await;
@@ -319,4 +391,6 @@ async fn history_that_is_away_is_an_error_that_names_no_place() {
     log_in(&server, 1, 42).await;
     log_in(&server, 2, 42).await;
     assert_eq!(hit(&server, 1, 2, 5).await["actual"], 5);
+    let metrics = server.get("/metrics").await.text();
+    assert!(metrics.contains("emberkeep_darkages_logins_unchecked_total 2"), "{metrics}");
 }

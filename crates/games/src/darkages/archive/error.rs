@@ -50,6 +50,16 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether history cannot be reached now, or has too much to do. What needs no history can go on.
+    pub fn is_away(&self) -> bool {
+        use history::Error as E;
+        let Error::History(error) = self else { return false };
+        matches!(
+            error,
+            E::Unavailable { .. } | E::Busy { .. } | E::Stopped { .. } | E::OutcomeUnknown { .. } | E::Closed
+        )
+    }
+
     pub(super) fn invalid(what: &'static str, problem: impl Into<String>) -> Error {
         Error::Invalid { what, problem: problem.into() }
     }

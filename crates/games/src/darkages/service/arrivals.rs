@@ -35,10 +35,7 @@ pub(super) fn arrive(tx: &mut Tx<'_, Shard>, passage: &Passage) -> hot::Result<(
 
 /// Records an older arrival that no call has accepted, unless it is of the same session. One that cannot be read is replaced.
 fn replace_arrival(tx: &mut Tx<'_, Shard>, passage: &Passage) -> hot::Result<()> {
-    let older = match tx.get(&ARRIVAL.key(passage.entity())) {
-        Err(error) if error.is_corrupt() => None,
-        older => older?,
-    };
+    let older = readable(tx.get(&ARRIVAL.key(passage.entity())))?.flatten();
     let Some(older) = older else { return Ok(()) };
     tx.srem(&ZONE_ARRIVALS.key(older.zone()), &older.entity())?;
     if is_same(&older.play, &passage.play) { Ok(()) } else { end_passage(tx, &older, older.left_at) }
@@ -152,12 +149,8 @@ pub(super) fn take_in(tx: &mut Tx<'_, Shard>, entity: EntityId, zone: ZoneId) ->
 
 /// Where a player is after a hand-off. A position of the future stays the newer one in time only.
 pub(super) fn put_position(tx: &mut Tx<'_, Shard>, entity: EntityId, position: &Point) -> hot::Result<()> {
-    let stored = match tx.get(&POSITION.key(entity)) {
-        Ok(stored) => stored.map_or(0, |stored| stored.at),
-        Err(hot::Error::Corrupt { .. }) => 0,
-        Err(error) => return Err(error),
-    };
+    let stored = readable(tx.get(&POSITION.key(entity)))?.flatten();
     let Point { x, y, z, .. } = *position;
-    let at = stored.max(tx.now());
+    let at = stored.map_or(0, |stored| stored.at).max(tx.now());
     tx.put(&POSITION.key(entity), &Position { x, y, z, at })
 }

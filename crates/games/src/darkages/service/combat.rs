@@ -172,10 +172,7 @@ fn fighters(tx: &mut Tx<'_, Shard>, request: &DamageRequest) -> Result<Fighters>
     }
     let not_logged_in = Error::NotLoggedIn { entity: request.target };
     let target = found.pop().ok_or(not_logged_in)?;
-    let position = match position.into_iter().next() {
-        Some(Ok(Some(Position { x, y, z, .. }))) => Some([x, y, z]),
-        None | Some(Ok(None) | Err(hot::Error::Corrupt { .. } | hot::Error::WrongType { .. })) => None,
-        Some(Err(error)) => return Err(error.into()),
-    };
+    let position = position.into_iter().next().map_or(Ok(None), readable)?.flatten();
+    let position = position.map(|Position { x, y, z, .. }| [x, y, z]);
     Ok(Fighters { attacker: attacker.zip(found.pop()), target, position })
 }

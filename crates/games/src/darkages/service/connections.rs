@@ -114,7 +114,8 @@ impl DarkAges {
                 match entity_of(tx, &id) {
                     Ok(Some(entity)) => of_entity(entity).leave(tx, &id)?,
                     // What cannot be read is removed, and its entry when the entity's set is read.
-                    Ok(None) | Err(hot::Error::Corrupt { .. }) => tx.del(&CONNECTION.key(&id))?,
+                    Ok(None) => tx.del(&CONNECTION.key(&id))?,
+                    Err(error) if error.is_corrupt() => tx.del(&CONNECTION.key(&id))?,
                     Err(error) => return Err(error),
                 }
                 Ok(is_open)

@@ -21,7 +21,7 @@
 //! arrivals are listed.
 
 use super::arrivals::{Accepted, arrived_in, put_position, receive, remove_arrival, take_in};
-use super::homes::Homes;
+use super::homes::{FOLLOWED_MAX, Homes, Owner};
 use super::sessions::check_point;
 use super::sweep_shards::close_under;
 use super::*;
@@ -65,17 +65,27 @@ impl DarkAges {
             if zone.0 < 1 {
                 return Err(Error::invalid("zone", format!("{}, expected 1 or more", zone.0)));
             }
-            let target = *self.scope_of(zone).partition();
-            if self.is_split() {
-                let found = self.find(entity).await?.filter(|found| found.state != State::Ended);
-                let found = found.filter(|found| self.is_here(found.home));
-                let found = found.ok_or(Error::NotLoggedIn { entity })?;
-                if found.home != target {
-                    return self.send_to(entity, found, zone, position).await;
+            let target = self.partition_of(zone);
+            for _ in 0..FOLLOWED_MAX {
+                if self.is_split() {
+                    let found = self.find(entity).await?.filter(|found| found.state != State::Ended);
+                    let found = found.filter(|found| self.is_here(found.home));
+                    let found = found.ok_or(Error::NotLoggedIn { entity })?;
+                    if found.home != target {
+                        return self.send_to(entity, found, zone, position).await;
+                    }
+                }
+                let position = position.clone();
+                let transaction = move |tx: &mut Tx<'_, Shard>| {
+                    // It may have gone on to another shard since its entry was read.
+                    let is_target = *tx.partition() == target;
+                    if is_target { transfer(tx, entity, zone, &position).map(Some) } else { Ok(None) }
+                };
+                if let Some(session) = self.at_home(entity, "darkages.hand_off", transaction).await? {
+                    return Ok(HandOff::Done(session));
                 }
             }
-            let transaction = move |tx: &mut Tx<'_, Shard>| transfer(tx, entity, zone, &position);
-            Ok(HandOff::Done(self.at_home(entity, "darkages.hand_off", transaction).await?))
+            Err(Error::InTransit { entity })
         })
     }
 
@@ -204,7 +214,9 @@ impl DarkAges {
         let source = Shard(passage.source_shard);
         let departed = match &found.state {
             // It was begun by a process that ended.
-            State::Moving { from } if *from == shard && found.number > number => found,
+            State::Moving { from } if *from == shard && found.number > number && found.home == source => {
+                found
+            }
             _ => {
                 let entry = self.entry_scope(entity).named("darkages.depart");
                 let departed =
@@ -250,7 +262,7 @@ impl DarkAges {
         shard: Shard,
         play: &Play,
     ) -> Result<Placement<Shard>> {
-        let (number, owner, since) = (play.number, play.session_id.to_string(), play.login_time);
+        let (number, owner, since) = (play.number, Owner::of(play).to_text(entity), play.login_time);
         let entry = self.entry_scope(entity).named("darkages.confirm");
         Ok(entry.transact(move |tx| directory::confirm::<Homes>(tx, &shard, number, &owner, since)).await?)
     }
@@ -350,7 +362,7 @@ pub(super) fn admit(tx: &mut Tx<'_, Shard>, entity: EntityId, number: i64) -> ho
         Ok(()) => Ok(true),
         Err(AdmitError::Superseded { .. }) => Ok(false),
         // An external client wrote it. One player must not hold up the mail of all others.
-        Err(AdmitError::Store(hot::Error::Corrupt { .. } | hot::Error::WrongType { .. })) => {
+        Err(AdmitError::Store(error)) if error.is_corrupt() => {
             tx.del(&ADMITTED.key(entity))?;
             tx.put(&ADMITTED.key(entity), &number)?;
             Ok(true)

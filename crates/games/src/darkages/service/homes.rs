@@ -14,6 +14,7 @@
 
 use super::*;
 use emberkeep_primitives::directory::{self, Directory, Placement, State};
+use uuid::Uuid;
 
 /// The directory of entities.
 pub(super) struct Homes;
@@ -33,8 +34,40 @@ impl Directory for Homes {
     }
 }
 
+/// Whose an entry is: the session, and its player if the entity is not the player's own. As text `SESSION` or
+/// `SESSION PLAYER`. Entries of before players were kept have the session alone.
+pub(super) struct Owner {
+    pub(super) session_id: Uuid,
+    pub(super) player_id: i64,
+}
+
+impl Owner {
+    pub(super) fn of(play: &Play) -> Owner {
+        Owner { session_id: play.session_id, player_id: play.player_id }
+    }
+
+    /// `None` = another program began the session.
+    pub(super) fn parse(text: &str, entity: EntityId) -> Option<Owner> {
+        let (session_id, player_id) = match text.split_once(' ') {
+            Some((session_id, player_id)) => (session_id, player_id.parse().ok()?),
+            None => (text, entity.0),
+        };
+        Some(Owner { session_id: session_id.parse().ok()?, player_id })
+    }
+
+    pub(super) fn to_text(&self, entity: EntityId) -> String {
+        let Owner { session_id, player_id } = self;
+        if *player_id == entity.0 { session_id.to_string() } else { format!("{session_id} {player_id}") }
+    }
+}
+
+/// Whether an entry is of the session of this play record. A login has an id of its own.
+pub(super) fn is_of_session(found: &Placement<Shard>, entity: EntityId, play: &Play) -> bool {
+    Owner::parse(&found.owner, entity).is_some_and(|owner| owner.session_id == play.session_id)
+}
+
 /// How often an operation follows an entity that moves meanwhile.
-const FOLLOWED_MAX: usize = 8;
+pub(super) const FOLLOWED_MAX: usize = 8;
 
 impl DarkAges {
     /// Whether a shard is that of [`in_zone`](DarkAges::in_zone), or there is none.

@@ -171,6 +171,12 @@ fn play_of(
     Ok(Play { number, ..Play::new(session_id, entity_id, login_time, last_activity, zone_id) })
 }
 
+/// From when on a position is one of this session, and not of an earlier one. A session of a player begins after the last one,
+/// so after a clock that went back its start is yet to come: then the last activity is the better bound.
+fn position_since(session: &Session) -> i64 {
+    session.login_time.min(session.last_activity)
+}
+
 /// Writes a session and its play record as active now.
 fn put_active(
     tx: &mut Tx<'_, Shard>,
@@ -221,6 +227,14 @@ fn session_end(now: i64) -> i64 {
 /// When the sweep compares a session with the directory next.
 fn next_check(now: i64) -> i64 {
     now + DIRECTORY_CHECK_EVERY.as_millis() as i64
+}
+
+/// `None` = what another program left at the key cannot be read.
+fn readable<T>(value: hot::Result<T>) -> hot::Result<Option<T>> {
+    match value {
+        Err(error) if error.is_corrupt() => Ok(None),
+        value => value.map(Some),
+    }
 }
 
 pub(super) fn check_text(what: &'static str, text: &str) -> Result<()> {

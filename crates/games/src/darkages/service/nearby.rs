@@ -67,10 +67,7 @@ impl DarkAges {
 
 /// A cached result. One that cannot be read is a miss.
 async fn cached(scope: &Scope<Shard>, key: &Key<SPATIAL_QUERY>) -> Result<Option<SpatialQuery>> {
-    match scope.get(key).await {
-        Err(hot::Error::Corrupt { .. }) => Ok(None),
-        found => Ok(found?),
-    }
+    Ok(readable(scope.get(key).await)?.flatten())
 }
 
 /// The players in reach, in order, and how many positions cannot be read.
@@ -128,7 +125,7 @@ async fn positions_in_reach(
             Ok(true) => found.push(players[place].0),
             Err(_) => unreadable.push(players[place].0),
         },
-        Err(hot::Error::WrongType { .. }) => unreadable.push(players[place].0),
+        Err(error) if error.is_corrupt() => unreadable.push(players[place].0),
         Err(error) => failure = Some(error),
     };
     scope.visit_each(keys, look).await?;

@@ -132,6 +132,6 @@ impl DarkAges {
 /// heartbeat together with, or from, the player's own: it is newer than one of before the login only.
 fn newest(session: &Session, position: Option<Position>) -> Position {
     let Point { x, y, z, .. } = session.position;
-    let of_session = Position { x, y, z, at: session.login_time };
+    let of_session = Position { x, y, z, at: position_since(session) };
     position.filter(|position| position.at >= of_session.at).unwrap_or(of_session)
 }

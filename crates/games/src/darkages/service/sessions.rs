@@ -168,6 +168,24 @@ impl DarkAges {
         })
     }
 
+    /// The same for a player, by its id: an entity with this id that another player plays keeps its name.
+    pub fn rename_player<'a>(&'a self, player_id: i64, name: &'a str) -> Pending<'a, Result<()>> {
+        Box::pin(async move {
+            check_text("player name", name)?;
+            let (entity, player_name) = (EntityId(player_id), name.to_owned());
+            let transaction = move |tx: &mut Tx<'_, Shard>| {
+                let own = tx.get(&PLAY.key(entity))?.filter(|play| play.player_id == player_id);
+                let Some(play) = own else { return Ok(()) };
+                Ok(tx.put(&PLAY.key(entity), &Play { player_name: player_name.clone(), ..play })?)
+            };
+            match self.at_home(entity, "darkages.rename_player", transaction).await {
+                Err(Error::NotLoggedIn { .. }) => {}
+                renamed => renamed?,
+            }
+            self.boards().rename(player_id, name).await
+        })
+    }
+
     /// Ends a session: it becomes a play session of history, and nothing of it is left in hot state. A position that a zone
     /// server sets later lives for two minutes, without effect.
     ///

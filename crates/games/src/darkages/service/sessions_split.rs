@@ -2,7 +2,7 @@
 //! then the session begins. In between the player is logged in nowhere, never twice.
 
 use super::arrivals::{end_passage, remove_arrival};
-use super::homes::Homes;
+use super::homes::{Homes, Owner};
 use super::sessions::{Identity, LoginPolicy, LoginRequest, begin, end_former};
 use super::*;
 use crate::darkages::events::{audit, event_id};
@@ -32,7 +32,7 @@ impl DarkAges {
                 LoginPolicy::Refuse => Some(self.check_logged_out(entity).await?),
             };
             let claim = Claim { expected, above, ..Claim::new(home, "") };
-            let Some(place) = self.claim(entity, claim).await? else { continue };
+            let Some(place) = self.claim(entity, claim, Some(request.player_id)).await? else { continue };
             let begun = match self.end_behind(entity, &place, None).await?.superseded_by {
                 Some(highest) => Err(highest),
                 None => self.begin_split(request.clone(), place.clone()).await?,
@@ -98,7 +98,7 @@ impl DarkAges {
             }
             let (home, expected) = (found.home, Some(found.number));
             let claim = Claim { expected, above, ends: true, ..Claim::new(home, found.owner) };
-            let Some(place) = self.claim(entity, claim).await? else { continue };
+            let Some(place) = self.claim(entity, claim, None).await? else { continue };
             let behind = self.end_behind(entity, &place, Some(entry.clone())).await?;
             ended |= behind.ended;
             if let Some(highest) = behind.superseded_by {
@@ -125,11 +125,17 @@ impl DarkAges {
         Err(if is_over { Error::NotLoggedIn { entity } } else { Error::Replaced { entity } })
     }
 
-    /// Claims the entry of an entity. The claim without an owner gets a new id. `None` = it changed meanwhile.
-    async fn claim(&self, entity: EntityId, claim: Claim<Shard>) -> Result<Option<Placement<Shard>>> {
+    /// Claims the entry of an entity. A player who logs in is the owner, with a new session. `None` = it changed meanwhile.
+    async fn claim(
+        &self,
+        entity: EntityId,
+        claim: Claim<Shard>,
+        logs_in: Option<i64>,
+    ) -> Result<Option<Placement<Shard>>> {
         let entry = self.entry_scope(entity).named("darkages.claim");
         let claimed = entry.transact(move |tx| {
-            let owner = if claim.owner.is_empty() { event_id(tx).to_string() } else { claim.owner.clone() };
+            let session_of = |player_id| Owner { session_id: event_id(tx), player_id }.to_text(entity);
+            let owner = logs_in.map_or_else(|| claim.owner.clone(), session_of);
             directory::claim::<Homes>(tx, &Claim { owner, ..claim.clone() })
         });
         match claimed.await {
@@ -217,7 +223,8 @@ fn begin_claimed(
         end_passage(tx, &passage, passage.left_at)?;
     }
     end_former(tx, entity, session, play)?;
-    let session_id = place.owner.parse().unwrap_or_else(|_| event_id(tx));
+    let owner = Owner::parse(&place.owner, entity);
+    let session_id = owner.map_or_else(|| event_id(tx), |owner| owner.session_id);
     let identity = Identity { session_id, login_time: place.since_ms, number: place.number };
     begin(tx, request, server, &identity).map(Ok)
 }

@@ -7,7 +7,7 @@ use emberkeep_hot::engine::Pending;
 use emberkeep_primitives::Presence;
 
 /// What a pass over the sessions that were due did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct SessionSweep {
     /// Sessions that had ended and are recorded now.
     pub closed: usize,
@@ -18,55 +18,63 @@ pub struct SessionSweep {
     /// Older copies of sessions that live elsewhere, which a failover brought back where shards are partitions of their own: they
     /// are removed, and nothing is recorded.
     pub copies: usize,
-    /// Sessions that failed where shards are partitions of their own: they are as they were, and checked again in a minute.
+    /// Sessions that failed, such as one whose zone has a key of a wrong type: they are as they were, and checked again in a
+    /// minute.
     pub failed: usize,
+    /// Why the last of those, or a whole shard, failed.
+    pub failure: Option<Error>,
 }
 
 impl SessionSweep {
     fn seen(&self) -> usize {
         self.closed + self.alive + self.unreadable + self.copies + self.failed
     }
+
+    fn add(&mut self, more: SessionSweep) {
+        self.closed += more.closed;
+        self.alive += more.alive;
+        self.unreadable += more.unreadable;
+        self.copies += more.copies;
+        self.failed += more.failed;
+        self.failure = more.failure.or(self.failure.take());
+    }
+
+    pub(super) fn fail(&mut self, error: Error) {
+        self.failed += 1;
+        self.failure = Some(error);
+    }
 }
 
 impl DarkAges {
     /// Closes up to `limit` sessions that have expired or that an external client deleted, in all shards or in that of
     /// [`in_zone`](DarkAges::in_zone). Their end is the last known activity. A loop of transactions of at most 32 sessions
-    /// each; call it again while it does something.
+    /// each; call it again while it does something. A key that another program spoiled stops only the sessions that need it.
     ///
     /// Where shards are partitions of their own, each session is compared with the directory once a minute, and one that
     /// it does not know is closed, too. A shard that fails does not stop the others; an error says that nothing was done.
     pub fn close_expired(&self, limit: usize) -> Pending<'_, Result<SessionSweep>> {
         Box::pin(async move {
-            let (mut done, mut failure) = (SessionSweep::default(), None);
+            let mut done = SessionSweep::default();
             for scope in self.scopes().into_iter().filter(|scope| self.is_here(*scope.partition())) {
                 while done.seen() < limit {
                     let count = (limit - done.seen()).min(CLOSED_PER_TRANSACTION);
                     let more = if self.is_split() {
                         self.compare_due(&scope, count).await
                     } else {
-                        let transaction = move |tx: &mut Tx<'_, Shard>| close_due(tx, count);
-                        let scope = scope.clone().named("darkages.close_expired");
-                        scope.transact::<_, hot::Error, _>(transaction).await.map_err(Error::from)
+                        close_some(&scope, count).await
                     };
-                    let more = match more {
-                        Ok(more) => more,
+                    match more {
+                        Ok(more) if more.seen() == 0 => break,
+                        Ok(more) => done.add(more),
                         // A shard that fails does not stop the others.
                         Err(error) => {
-                            failure = Some(error);
+                            done.failure = Some(error);
                             break;
                         }
-                    };
-                    done.closed += more.closed;
-                    done.alive += more.alive;
-                    done.unreadable += more.unreadable;
-                    done.copies += more.copies;
-                    done.failed += more.failed;
-                    if more.seen() == 0 {
-                        break;
                     }
                 }
             }
-            failure.filter(|_| done.seen() == 0).map_or(Ok(done), Err)
+            if done.seen() > 0 { Ok(done) } else { done.failure.take().map_or(Ok(done), Err) }
         })
     }
 
@@ -114,9 +122,52 @@ fn expired_page(
     Ok((ended.map(|(entity, _)| entity).collect(), is_last))
 }
 
-fn close_due(tx: &mut Tx<'_, Shard>, count: usize) -> hot::Result<SessionSweep> {
-    let due: Vec<EntityId> =
-        sessions_due().pop_due(tx, count)?.into_iter().map(|(entity, _)| entity).collect();
+/// Closes what is due, together or, if a key is at fault, one by one.
+async fn close_some(scope: &Scope<Shard>, count: usize) -> Result<SessionSweep> {
+    let scope = scope.clone().named("darkages.close_expired");
+    let together = move |tx: &mut Tx<'_, Shard>| {
+        let due = sessions_due().due(tx, count)?.into_iter().map(|(entity, _)| entity).collect();
+        close_all(tx, due)
+    };
+    match scope.transact::<_, hot::Error, _>(together).await {
+        Err(error) if error.is_corrupt() => close_one_by_one(&scope, count).await,
+        done => Ok(done?),
+    }
+}
+
+async fn close_one_by_one(scope: &Scope<Shard>, count: usize) -> Result<SessionSweep> {
+    let due = scope.transact::<_, hot::Error, _>(move |tx| sessions_due().due(tx, count)).await?;
+    let mut done = SessionSweep::default();
+    for (entity, _) in due {
+        match scope.transact::<_, hot::Error, _>(move |tx| close_all(tx, vec![entity])).await {
+            Ok(more) => done.add(more),
+            Err(error) if error.is_corrupt() => {
+                postpone(scope, entity).await;
+                done.fail(error.into());
+            }
+            // The store is at fault, and the others would fail, too.
+            Err(error) if done.seen() == 0 => return Err(error.into()),
+            Err(error) => {
+                done.failure = Some(error.into());
+                break;
+            }
+        }
+    }
+    Ok(done)
+}
+
+/// Puts a session that failed behind the others. If this fails, too, it is still due.
+pub(super) async fn postpone(scope: &Scope<Shard>, entity: EntityId) {
+    let later = move |tx: &mut Tx<'_, Shard>| {
+        let next = next_check(tx.now());
+        sessions_due().set(tx, &entity, next)
+    };
+    let _ = scope.transact::<_, hot::Error, _>(later).await;
+}
+
+/// Closes those of these sessions, which are due, that have ended.
+fn close_all(tx: &mut Tx<'_, Shard>, due: Vec<EntityId>) -> hot::Result<SessionSweep> {
+    due.iter().try_for_each(|entity| tx.zrem(&SESSIONS_DUE.key(), entity))?;
     let mut done = SessionSweep::default();
     let now = tx.now();
     let (mut ended, lives) = (Vec::new(), lives(tx, &due)?);
@@ -139,19 +190,18 @@ fn close_due(tx: &mut Tx<'_, Shard>, count: usize) -> hot::Result<SessionSweep> 
     let plays: Vec<_> = ended.iter().map(|entity| PLAY.key(entity)).collect();
     let plays = tx.get_each(&plays)?;
     for (entity, play) in ended.into_iter().zip(plays) {
-        match play {
-            Ok(Some(play)) => {
+        match readable(play)? {
+            Some(Some(play)) => {
                 let ended_at = play.last_activity;
                 close(tx, entity, play, ended_at)?;
                 done.closed += 1;
             }
-            Ok(None) => {}
-            Err(hot::Error::Corrupt { .. }) => {
+            Some(None) => {}
+            None => {
                 // It must not keep the others from being closed.
                 sessions_due().set(tx, &entity, session_end(now))?;
                 done.unreadable += 1;
             }
-            Err(error) => return Err(error),
         }
     }
     Ok(done)

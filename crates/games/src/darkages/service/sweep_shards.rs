@@ -5,9 +5,9 @@
 //! between calls and can be dropped at any time. One that fails is tried again later and does not stop the others.
 
 use super::arrivals::{Accepted, arrivals_due, end_passage, remove_arrival, remove_ended, take_in};
-use super::homes::Homes;
+use super::homes::{Homes, is_of_session};
 use super::sessions::end_former;
-use super::sweep::SessionSweep;
+use super::sweep::{SessionSweep, postpone};
 use super::*;
 use crate::darkages::limits::ARRIVAL_WAIT;
 use crate::darkages::passage::Passage;
@@ -15,7 +15,7 @@ use emberkeep_hot::engine::Pending;
 use emberkeep_primitives::directory::{self, AdmitError, Claim, ClaimError, Placement, Standing, State};
 
 /// What a pass over the hand-offs did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct HandOffsSwept {
     /// Players that were brought to the shard of their zone.
     pub delivered: usize,
@@ -33,6 +33,15 @@ pub struct HandOffsSwept {
     pub unreadable: usize,
     /// Arrivals, and whole shards, that failed. They are as they were, and tried again; the others were swept.
     pub failed: usize,
+    /// Why the last of those failed.
+    pub failure: Option<Error>,
+}
+
+impl HandOffsSwept {
+    fn fail(&mut self, error: Error) {
+        self.failed += 1;
+        self.failure = Some(error);
+    }
 }
 
 /// What a session of a shard is.
@@ -64,17 +73,14 @@ impl DarkAges {
             if !self.is_split() {
                 return Ok(done);
             }
-            let (mut swept, mut failure) = (0, None);
+            let mut swept = 0;
             for shard in self.partitions.iter().filter(|shard| self.is_here(**shard)) {
                 match self.sweep_shard(*shard, limit, &mut done).await {
                     Ok(()) => swept += 1,
-                    Err(error) => {
-                        done.failed += 1;
-                        failure = Some(error);
-                    }
+                    Err(error) => done.fail(error),
                 }
             }
-            failure.filter(|_| swept == 0).map_or(Ok(done), Err)
+            if swept > 0 { Ok(done) } else { done.failure.take().map_or(Ok(done), Err) }
         })
     }
 
@@ -93,8 +99,8 @@ impl DarkAges {
         let scope = self.store.scope(shard).named("darkages.arrivals_due");
         let due = scope.transact(move |tx| arrivals_due().due(tx, limit)).await?;
         for (entity, _) in due {
-            if self.sweep_due(&scope, entity, done).await.is_err() {
-                done.failed += 1;
+            if let Err(error) = self.sweep_due(&scope, entity, done).await {
+                done.fail(error);
                 // Behind the others. If this fails, too, it is still due.
                 let later = move |tx: &mut Tx<'_, Shard>| {
                     let at = tx.now() + ARRIVAL_WAIT.as_millis() as i64;
@@ -151,9 +157,13 @@ impl DarkAges {
         let found = self.find(entity).await?;
         let is_over = Placement::standing(found.as_ref(), &shard, passage.number) == Standing::Superseded;
         let is_departing = found.as_ref().is_some_and(|found| found.number > passage.number);
+        // Not back to where it came from: it had been accepted, and went on, before the shard was set back.
+        let source = Shard(passage.source_shard);
+        let went_on = is_departing && found.as_ref().is_some_and(|found| found.home != source);
+        let is_over = is_over || went_on;
         let now = self.store.now().await?;
         let has_expired = session_end(passage.session.last_activity) <= now;
-        if let Some(found) = found.filter(|found| is_over && is_same_session(found, &passage.play)) {
+        if let Some(found) = found.filter(|found| is_over && is_same_session(found, entity, &passage.play)) {
             return self.sweep_copy(shard, passage, &found, done).await;
         }
         if is_over || (has_expired && !is_departing) {
@@ -191,7 +201,14 @@ impl DarkAges {
     ) -> Result<()> {
         let (entity, zone, number) = (passage.entity(), passage.zone(), passage.number);
         let scope = self.store.scope(shard).named("darkages.sweep_copy");
-        if self.is_in_place(entity, found).await? {
+        // What is left where it departed from is this copy.
+        let is_from_here = found.state == (State::Moving { from: shard });
+        let is_in_place = if is_from_here {
+            self.was_at_home(entity, found).await?
+        } else {
+            self.is_in_place(entity, found).await?
+        };
+        if is_in_place {
             done.copies += usize::from(scope.transact(move |tx| drop_arrival(tx, entity, number)).await?);
             return Ok(());
         }
@@ -207,17 +224,23 @@ impl DarkAges {
         Ok(())
     }
 
-    /// Whether an entity is where its entry says, was there since, or is on its way there.
-    async fn is_in_place(&self, entity: EntityId, found: &Placement<Shard>) -> Result<bool> {
+    /// Whether an entity is where its entry says, or was there since.
+    async fn was_at_home(&self, entity: EntityId, found: &Placement<Shard>) -> Result<bool> {
         let number = found.number;
         let was_here = move |tx: &mut hot::ReadTx<'_, Shard>| {
             let highest = tx.get(&ADMITTED.key(entity))?;
             Ok(highest.is_some_and(|highest| highest > number) || is_here_since(tx, entity, number)?)
         };
         let home = self.store.scope(found.home).named("darkages.is_in_place");
-        if home.read::<_, hot::Error, _>(was_here).await? {
+        Ok(home.read::<_, hot::Error, _>(was_here).await?)
+    }
+
+    /// Whether an entity is where its entry says, was there since, or is on its way there.
+    async fn is_in_place(&self, entity: EntityId, found: &Placement<Shard>) -> Result<bool> {
+        if self.was_at_home(entity, found).await? {
             return Ok(true);
         }
+        let number = found.number;
         let State::Moving { from } = found.state else { return Ok(false) };
         let leaves = move |tx: &mut hot::ReadTx<'_, Shard>| leaves_under(tx, entity, number);
         Ok(self.store.scope(from).named("darkages.is_in_place").read::<_, hot::Error, _>(leaves).await?)
@@ -230,14 +253,9 @@ impl DarkAges {
             scope.clone().named("darkages.close_expired").transact(move |tx| read_due(tx, count)).await?;
         for due in due {
             let entity = due.entity;
-            if self.compare(scope, due, &mut done).await.is_err() {
-                done.failed += 1;
-                // Behind the others. If this fails, too, it is still due.
-                let later = move |tx: &mut Tx<'_, Shard>| {
-                    let next = next_check(tx.now());
-                    sessions_due().set(tx, &entity, next)
-                };
-                let _ = scope.transact(later).await;
+            if let Err(error) = self.compare(scope, due, &mut done).await {
+                postpone(scope, entity).await;
+                done.fail(error);
             }
         }
         Ok(done)
@@ -294,7 +312,7 @@ impl DarkAges {
             found = Some(confirmed);
         }
         match (standing, found) {
-            (Standing::Superseded, Some(found)) if is_same_session(&found, play) => {
+            (Standing::Superseded, Some(found)) if is_same_session(&found, entity, play) => {
                 if self.is_in_place(entity, &found).await? {
                     return Ok(Verdict::Copy);
                 }
@@ -374,15 +392,6 @@ fn read_due(tx: &mut Tx<'_, Shard>, count: usize) -> hot::Result<Vec<Due>> {
     Ok(found)
 }
 
-/// `None` = the value cannot be decoded.
-fn readable<T>(value: hot::Result<Option<T>>) -> hot::Result<Option<Option<T>>> {
-    match value {
-        Ok(value) => Ok(Some(value)),
-        Err(error) if error.is_corrupt() => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
 /// A session that lives is compared again in a minute, or when it can be gone.
 fn check_later(tx: &mut Tx<'_, Shard>, entity: EntityId) -> hot::Result<()> {
     let (end, now) = (tx.deadline(&SESSION.key(entity))?, tx.now());
@@ -416,9 +425,9 @@ pub(super) fn close_under(
     }
 }
 
-/// Whether an entry is of the session of this play record, and not over. A login has an id of its own.
-fn is_same_session(found: &Placement<Shard>, play: &Play) -> bool {
-    found.state != State::Ended && found.owner == play.session_id.to_string()
+/// Whether an entry is of the session of this play record, and not over.
+fn is_same_session(found: &Placement<Shard>, entity: EntityId, play: &Play) -> bool {
+    found.state != State::Ended && is_of_session(found, entity, play)
 }
 
 /// Whether a shard has a session or an arrival of an entity, of this number or a higher one.

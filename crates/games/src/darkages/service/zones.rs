@@ -303,7 +303,7 @@ fn check_members(tx: &mut Tx<'_, Shard>, zone: ZoneId, members: &[EntityId]) -> 
             }
             Ok(_) => gone.push(*entity),
             // It may be alive, but the zone is not known.
-            Err(hot::Error::Corrupt { .. } | hot::Error::WrongType { .. }) => {}
+            Err(error) if error.is_corrupt() => {}
             Err(error) => return Err(error),
         }
     }
@@ -391,18 +391,10 @@ fn logged_in_where(tx: &mut Tx<'_, Shard>, entity: EntityId) -> Result<(Session,
 /// Copies a player's position into its session. `false` = it is there already, or is one of an earlier session.
 fn take_position(session: &mut Session, position: &Position) -> bool {
     let Position { x, y, z, at } = *position;
-    let is_new =
-        at >= session.login_time && (session.position.x, session.position.y, session.position.z) != (x, y, z);
+    let former = (session.position.x, session.position.y, session.position.z);
+    let is_new = at >= position_since(session) && former != (x, y, z);
     if is_new {
         session.position = Point { extra: session.position.extra.clone(), ..Point::new(x, y, z) };
     }
     is_new
-}
-
-/// `None` if the value cannot be read.
-fn readable<T>(value: hot::Result<T>) -> hot::Result<Option<T>> {
-    match value {
-        Err(hot::Error::Corrupt { .. } | hot::Error::WrongType { .. }) => Ok(None),
-        value => value.map(Some),
-    }
 }

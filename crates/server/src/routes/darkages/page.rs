@@ -5,6 +5,7 @@ use crate::error::ApiError;
 use crate::limits::{PAGE_ENTRIES_DEFAULT, PAGE_ENTRIES_MAX};
 use crate::state::AppState;
 use axum::http::StatusCode;
+use emberkeep_games::darkages::Realm;
 use emberkeep_games::darkages::archive::{Archive, Direction, PageRequest, TimeRange};
 use emberkeep_games::reactors;
 use emberkeep_schema::Timestamp;
@@ -13,11 +14,19 @@ use utoipa::{IntoParams, ToSchema};
 
 /// The archive, if the server has history.
 pub(super) fn archive(app: &AppState) -> Result<Archive, ApiError> {
-    let tier = app.history.get().ok_or_else(|| {
-        let detail = "this server runs without history; start it with --history or --data";
-        ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "history_not_configured", detail)
-    })?;
+    let tier = app.history.get().ok_or_else(no_history)?;
     Ok(Archive::new(tier.history.clone()))
+}
+
+pub(super) fn no_history() -> ApiError {
+    let detail = "this server runs without history; start it with --history or --data";
+    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "history_not_configured", detail)
+}
+
+/// Sessions joined with profiles, if the server has history.
+pub(super) fn realm(app: &AppState) -> Option<Realm> {
+    let tier = app.history.get()?;
+    Some(Realm::new(app.darkages.clone(), Archive::new(tier.history.clone())))
 }
 
 /// The order of a list by time.

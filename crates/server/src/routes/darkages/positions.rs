@@ -8,7 +8,6 @@ use crate::limits::{POSITIONS_READ_MAX, POSITIONS_SET_MAX};
 use crate::state::AppState;
 use axum::extract::State;
 use emberkeep_games::darkages::{EntityId, Position};
-use emberkeep_hot as hot;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -51,6 +50,8 @@ pub(super) struct PositionsSet {
     written: usize,
     /// Positions that were older than the stored one, or as old.
     outdated: usize,
+    /// Where shards are partitions of their own: positions of players who are not logged in. They were not written.
+    absent: usize,
 }
 
 /// Sets the positions of many players. Each is atomic by itself and lives for two minutes.
@@ -70,7 +71,7 @@ pub(super) async fn set_positions(
         (EntityId(entity_id), Position { x, y, z, at: timestamp })
     };
     let done = app.darkages.set_positions(body.positions.into_iter().map(position).collect()).await?;
-    Ok(Answer(PositionsSet { written: done.written, outdated: done.outdated }))
+    Ok(Answer(PositionsSet { written: done.written, outdated: done.outdated, absent: done.absent }))
 }
 
 /// The players whose positions are read.
@@ -110,7 +111,7 @@ pub(super) async fn get_positions(
                 positions.push(PlayerPosition { entity_id, x, y, z, timestamp: at });
             }
             Ok(None) => {}
-            Err(hot::Error::Corrupt { .. } | hot::Error::WrongType { .. }) => unreadable += 1,
+            Err(error) if error.is_corrupt() => unreadable += 1,
             Err(error) => return Err(error.into()),
         }
     }

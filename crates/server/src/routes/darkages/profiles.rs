@@ -1,6 +1,6 @@
 //! Profiles: registration, reading, changes, logins, bans.
 
-use super::page::archive;
+use super::page::{archive, no_history, realm};
 use super::rows::HistoryRow;
 use crate::answer::Answer;
 use crate::error::ApiError;
@@ -12,10 +12,11 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use emberkeep_games::darkages::archive::Archive;
 use emberkeep_games::darkages::archive::profiles::{Ban, Login, NewPlayer, ProfileUpdate};
-use emberkeep_games::darkages::history::{AuditEntry, AuditEvent, PlayerProfile, Severity};
+use emberkeep_games::darkages::history::PlayerProfile;
+use emberkeep_games::darkages::{BanRequest, EntityId};
 use emberkeep_schema::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::net::IpAddr;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -148,7 +149,8 @@ pub(super) struct Rename {
     username: String,
 }
 
-/// Gives a player another name and frees the old one.
+/// Gives a player another name and frees the old one. Its session and the leaderboards get the name, too. After an error the
+/// same call completes what was begun.
 #[utoipa::path(put, path = "/v1/darkages/profiles/{player}/username", tag = "darkages",
     params(PlayerPath), request_body = Rename,
     responses((status = 200, description = "The profile", body = Profile), NotFound, Conflict))]
@@ -157,7 +159,9 @@ pub(super) async fn change_username(
     Path(player): PlayerPath,
     Json(body): Json<Rename>,
 ) -> Result<Answer<Profile>, ApiError> {
-    Ok(Answer(archive(&app)?.rename(player.0, &body.username).await?.into()))
+    let profile = archive(&app)?.rename(player.0, &body.username).await?;
+    app.darkages.rename_player(player.0, &profile.username).await?;
+    Ok(Answer(profile.into()))
 }
 
 /// The new e-mail address of a registered player.
@@ -208,11 +212,15 @@ pub(super) async fn record_login(
     let archive = archive(&app)?;
     let at = body.at.map_or_else(|| now(&archive), Timestamp);
     if !at.is_valid() {
-        return Err(ApiError::invalid(format!("at is {}, expected milliseconds from 1970 to 9999", at.0))
-            .with("what", "at"));
+        return Err(outside("at", at));
     }
     let login = Login { at, ip: body.ip, client_version: body.client_version };
     Ok(Answer(archive.record_login(player.0, login).await?.into()))
+}
+
+fn outside(what: &'static str, at: Timestamp) -> ApiError {
+    let detail = format!("{what} is {}, expected milliseconds from 1970 to 9999", at.0);
+    ApiError::invalid(detail).with("what", what)
 }
 
 /// The time of history.
@@ -229,9 +237,17 @@ pub(super) struct ProfileBan {
     reason: String,
     /// When it ends, in milliseconds since 1970; never if absent.
     expires: Option<i64>,
+    /// The entity whose session ends; the player's id if absent.
+    entity_id: Option<i64>,
+    /// The id of its entry in the audit log, by which a repeated call writes the same entry; a new one if absent.
+    event_id: Option<Uuid>,
+    /// When it was decided, in milliseconds since 1970; now if absent. A repeated call has the same.
+    #[schema(minimum = 0, maximum = 253_402_300_799_999_i64)]
+    timestamp: Option<i64>,
 }
 
-/// Bans a player, and writes it into the audit log. A ban replaces the one before.
+/// Bans a player: the profile, the audit log, then the living session, which ends. A ban replaces the one before. After an error
+/// the same call completes what was begun; with `event_id` and `timestamp` it is in the audit log once.
 #[utoipa::path(put, path = "/v1/darkages/profiles/{player}/ban", tag = "darkages",
     params(PlayerPath), request_body = ProfileBan,
     responses((status = 200, description = "The profile", body = Profile), NotFound, Conflict))]
@@ -240,21 +256,16 @@ pub(super) async fn ban_profile(
     Path(player): PlayerPath,
     Json(body): Json<ProfileBan>,
 ) -> Result<Answer<Profile>, ApiError> {
-    let archive = archive(&app)?;
-    let details = json!({"reason": body.reason, "expires": body.expires}).to_string().into_bytes();
+    let realm = realm(&app).ok_or_else(no_history)?;
     let ban = Ban { reason: body.reason, expires: body.expires.map(Timestamp) };
-    let profile = archive.ban(player.0, ban).await?;
-    let entry = AuditEntry {
-        timestamp: now(&archive),
-        event_id: Uuid::new_v4(),
-        event_type: AuditEvent::Ban,
-        player_id: player.0,
-        player_ip: profile.last_known_ip,
-        details: Some(details),
-        severity: Severity::Warning,
-    };
-    archive.record_audit(entry).await?;
-    Ok(Answer(profile.into()))
+    let new = realm.ban_request(player.0, ban);
+    let at = body.timestamp.map_or(new.at, Timestamp);
+    if !at.is_valid() {
+        return Err(outside("timestamp", at));
+    }
+    let (entity, event_id) = (body.entity_id.map(EntityId), body.event_id.unwrap_or(new.event_id));
+    let banned = realm.ban(BanRequest { at, entity, event_id, ..new }).await?;
+    Ok(Answer(banned.profile.into()))
 }
 
 /// A ban that has not expired.

@@ -1,17 +1,24 @@
 //! Sessions: login, reading, activity, changes, logout, expiry.
 
+use super::page::realm;
 use crate::answer::Answer;
 use crate::error::ApiError;
 use crate::extract::{Json, Path, Query};
-use crate::limits::{SESSIONS_CLOSED_MAX, SESSIONS_LISTED_DEFAULT, SESSIONS_LISTED_MAX};
+use crate::limits::{
+    DARKAGES_LOGGED_EVERY, SESSIONS_CLOSED_MAX, SESSIONS_LISTED_DEFAULT, SESSIONS_LISTED_MAX,
+};
 use crate::routes::path::EntityPath;
-use crate::routes::responses::{Conflict, Created, NotFound};
+use crate::routes::responses::{Banned, Conflict, Created, NotFound};
+use crate::seldom::Seldom;
 use crate::state::AppState;
 use axum::extract::State;
 use axum::http::StatusCode;
-use emberkeep_games::darkages::{EntityId, LoginPolicy, LoginRequest, Point, Session, SessionChange, ZoneId};
+use emberkeep_games::darkages::{
+    EntityId, LoggedIn, LoginPolicy, LoginRequest, Point, Realm, RealmError, Session, SessionChange, ZoneId,
+};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
+use std::sync::atomic::Ordering::Relaxed;
 use utoipa::{IntoParams, ToSchema};
 
 /// A point of a zone.
@@ -99,19 +106,45 @@ impl From<Login> for LoginRequest {
     }
 }
 
-/// Logs a player in. A living session of the player is closed into history, or makes the login fail.
+/// Logs a player in. A living session of the player is closed into history, or makes the login fail. A banned player is
+/// refused, and the login is noted in the profile of a registered one, unless history is away.
 #[utoipa::path(post, path = "/v1/darkages/sessions", tag = "darkages",
     request_body = Login,
     responses((status = 201, description = "The session", body = Session,
-        headers(("Location" = String, description = "The URL of the session"))), Conflict))]
+        headers(("Location" = String, description = "The URL of the session"))), Banned, Conflict))]
 pub(super) async fn log_in(
     State(app): State<AppState>,
     Json(body): Json<Login>,
 ) -> Result<Created<Session>, ApiError> {
-    let session = app.darkages.login(body.into()).await?;
+    let session = match realm(&app) {
+        Some(realm) => log_in_with_profile(&app, &realm, body.into()).await?,
+        None => app.darkages.login(body.into()).await?,
+    };
     let location = format!("/v1/darkages/sessions/{}", session.entity_id);
     Ok(Created { location, body: session })
 }
+
+/// The game goes on while history is away: then bans are not seen, and the login is not noted.
+async fn log_in_with_profile(
+    app: &AppState,
+    realm: &Realm,
+    request: LoginRequest,
+) -> Result<Session, RealmError> {
+    let player_id = request.player_id;
+    let (session, error) = match realm.login(request.clone()).await {
+        Ok(LoggedIn { session, profile: Ok(_) }) => return Ok(session),
+        Ok(LoggedIn { session, profile: Err(error) }) => (session, error),
+        Err(RealmError::Archive(error)) if error.is_away() => (app.darkages.login(request).await?, error),
+        Err(error) => return Err(error),
+    };
+    app.metrics.darkages.logins_unchecked.fetch_add(1, Relaxed);
+    UNCHECKED_LOG.log(|| {
+        tracing::warn!(player_id, %error, "a player logged in, and its profile could not be read or written");
+    });
+    Ok(session)
+}
+
+static UNCHECKED_LOG: Seldom = Seldom::new(DARKAGES_LOGGED_EVERY);
 
 /// Returns the living session of an entity.
 #[utoipa::path(get, path = "/v1/darkages/sessions/{entity}", tag = "darkages",
@@ -259,6 +292,10 @@ pub(super) struct SessionSweep {
     alive: usize,
     /// Play records that cannot be read.
     unreadable: usize,
+    /// Older copies of sessions that live elsewhere, which a failover brought back: they are removed, and nothing is recorded.
+    copies: usize,
+    /// Sessions that failed, such as one whose zone has a key of a wrong type. They are tried again in a minute.
+    failed: usize,
 }
 
 /// Closes sessions that have expired into history. The server does it by itself, too.
@@ -271,5 +308,6 @@ pub(super) async fn close_expired_sessions(
 ) -> Result<Answer<SessionSweep>, ApiError> {
     let limit = bounded(body.limit.into(), SESSIONS_CLOSED_MAX)?;
     let done = app.darkages.close_expired(limit).await?;
-    Ok(Answer(SessionSweep { closed: done.closed, alive: done.alive, unreadable: done.unreadable }))
+    let emberkeep_games::darkages::SessionSweep { closed, alive, unreadable, copies, failed, .. } = done;
+    Ok(Answer(SessionSweep { closed, alive, unreadable, copies, failed }))
 }
