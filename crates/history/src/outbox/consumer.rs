@@ -15,12 +15,13 @@ use crate::delivery::{Batch, ConsumerStats, Delivered, Deliverer, Projection, Re
 use crate::error::Result;
 use crate::history::History;
 use crate::limits::{
-    DRAIN_PAUSE_MAX, DRAIN_PAUSE_MIN, DRAIN_POLL_EVERY, INCARNATION_BYTES_MAX, LEASE_POLL_EVERY, LEASE_TTL,
-    SOURCE_BYTES_MAX, SPOOL_AFTER,
+    DRAIN_PAGE_ENTRIES, DRAIN_PAUSE_MAX, DRAIN_PAUSE_MIN, DRAIN_POLL_EVERY, INCARNATION_BYTES_MAX,
+    LEASE_POLL_EVERY, LEASE_TTL, SOURCE_BYTES_MAX, SPOOL_AFTER,
 };
 use crate::validate;
 use emberkeep_hot::Scope;
 use emberkeep_hot::pubsub::Subscription;
+use emberkeep_hot::store::LogPosition;
 use emberkeep_primitives::lease::{Acquisition, LeaseRecord};
 use emberkeep_primitives::log_feed::LogReader;
 use emberkeep_schema::{Codec, Family, Json, Key, Log, Partition, Persistent, RefuseAbove, Text};
@@ -29,6 +30,7 @@ use parking_lot::Mutex;
 use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -47,6 +49,10 @@ pub struct Consumer {
     lag: Lag,
     /// Other readers of the log. Nothing is trimmed that they have not read.
     readers: Vec<Arc<dyn LogReader>>,
+    /// When one of them did not say how far it is.
+    readers_failed_at: Mutex<Option<Instant>>,
+    /// Entries of a page that is delivered directly: fewer while history is slow.
+    page_entries: AtomicUsize,
     /// What may append to the log before each pass.
     filler: Option<Arc<Filler>>,
     /// Its name as a holder of the lease.
@@ -138,6 +144,8 @@ impl Consumer {
             poll_every: DRAIN_POLL_EVERY,
             lag,
             readers: Vec::new(),
+            readers_failed_at: Mutex::default(),
+            page_entries: AtomicUsize::new(DRAIN_PAGE_ENTRIES),
             filler: None,
             holder: uuid::Uuid::new_v4().to_string(),
             lease: Mutex::default(),
@@ -356,7 +364,7 @@ impl Consumer {
         }
         self.count_error(error);
         let read = async {
-            let log = self.log.page(0, 1).await.ok()?;
+            let log = self.log.page(LogPosition::START, 1).await.ok()?;
             let first = log.entries.first().map_or(log.last + 1, |first| first.sequence);
             // Without an answer of history all of the log waits, and at most one entry of it does not: a trim leaves it.
             let before = match self.deliverer.history.acknowledged(&self.name).await {
