@@ -8,6 +8,7 @@ use super::deliver::{Deliverer, Entry};
 use crate::error::Result;
 use crate::limits::{BATCH_BYTES_MAX, PAGE_ROWS_MAX, REASON_BYTES_MAX, SPOOL_EVENT_BYTES_MAX};
 use crate::log_tables::DeadLetter;
+use crate::logs::{SPOOL_LOGS, SPOOLS_LOG};
 use emberkeep_schema::Timestamp;
 
 /// Dead letters that are stored together: with the largest entries they fit into a call.
@@ -65,12 +66,28 @@ impl Deliverer {
         incarnation: &str,
         dead: &[(&Entry, Rejection)],
     ) -> Result<()> {
+        // First, so that no letter is where nobody looks.
+        if !dead.is_empty() && log.starts_with(SPOOL_LOGS) {
+            self.history.upsert(self.letter_of_spool(log, incarnation)).await?;
+        }
         for chunk in dead.chunks(LETTERS_PER_CALL) {
             let letters =
                 chunk.iter().map(|(entry, rejection)| self.letter(log, incarnation, entry, rejection));
             self.history.upsert_many(letters.collect::<Vec<_>>()).await?;
         }
         Ok(())
+    }
+
+    /// Says that a spool has letters.
+    fn letter_of_spool(&self, log: &str, incarnation: &str) -> DeadLetter {
+        DeadLetter {
+            log: SPOOLS_LOG.to_owned(),
+            sequence: 0,
+            incarnation: incarnation.to_owned(),
+            reason: format!("the dead letters of this spool are those of the log {log}"),
+            entry: Vec::new(),
+            at: Timestamp(self.history.store().now()),
+        }
     }
 
     fn letter(&self, log: &str, incarnation: &str, entry: &Entry, rejection: &Rejection) -> DeadLetter {

@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::history::History;
 use crate::limits::{
     DRAIN_PAGE_ENTRIES, DRAIN_PAUSE_MAX, DRAIN_PAUSE_MIN, DRAIN_POLL_EVERY, INCARNATION_BYTES_MAX,
-    LEASE_POLL_EVERY, LEASE_TTL, SOURCE_BYTES_MAX, SPOOL_AFTER,
+    LEASE_POLL_EVERY, LEASE_TTL, SOURCE_BYTES_MAX, SPOOL_AFTER, SPOOL_BYTES_DEFAULT,
 };
 use crate::validate;
 use emberkeep_hot::Scope;
@@ -194,6 +194,13 @@ impl Consumer {
         Ok(self)
     }
 
+    /// Looks into the spool that a former process left in a folder of spools: [`lag`](Self::lag) counts what is in it. `false` =
+    /// there is none. A folder that a process uses is an error.
+    pub fn open_left_spool(&mut self, folder: impl AsRef<Path>) -> Result<bool> {
+        self.relay = Relay::open_left(folder.as_ref(), &self.name, SPOOL_BYTES_DEFAULT)?;
+        Ok(self.relay.is_some())
+    }
+
     /// The same consumer, which moves entries into its spool when history has been away for this time, or took it for a
     /// page.
     pub fn spool_after(mut self, away: Duration) -> Self {
@@ -224,6 +231,8 @@ impl Consumer {
         let waiting = self.waiting(state.as_ref(), self.log.done().await?).await?;
         let spooled = self.relay.as_ref().map_or(0, |relay| relay.usage().0);
         let oldest = waiting.entries.first().and_then(|first| self.deliverer.time_of(first));
+        let in_spool = self.relay.as_ref().map(|relay| relay.oldest(&self.deliverer)).transpose()?.flatten();
+        let oldest = oldest.into_iter().chain(in_spool).min();
         let is_set_back = waiting.set_back.is_some();
         Ok(LogLag { log: self.name.clone(), entries: waiting.count() + spooled, oldest, is_set_back })
     }
