@@ -73,7 +73,7 @@ struct LeaseState {
 }
 
 /// Appends to a log what it is to carry.
-type Filler = dyn Fn() -> Pending<'static, Result<(), DrainError>> + Send + Sync;
+type Filler = dyn Fn(bool) -> Pending<'static, Result<(), DrainError>> + Send + Sync;
 
 /// What a pass over the log did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -166,11 +166,11 @@ impl Consumer {
     }
 
     /// The same consumer, which calls this before each pass: it may append to the log. Only the consumer that has the lease
-    /// does. An error ends the pass, and is tried again. Passes then follow each other at the poll interval, and not at
+    /// does. It is told whether entries are in the spool of this consumer. An error ends the pass, and is tried again. Passes then follow each other at the poll interval, and not at
     /// messages.
     pub fn filled_by(
         mut self,
-        fill: impl Fn() -> Pending<'static, Result<(), DrainError>> + Send + Sync + 'static,
+        fill: impl Fn(bool) -> Pending<'static, Result<(), DrainError>> + Send + Sync + 'static,
     ) -> Self {
         self.filler = Some(Arc::new(fill));
         self
@@ -393,7 +393,7 @@ impl Consumer {
         if let Some(fill) = &self.filler
             && self.hold_lease().await?.is_some()
         {
-            fill().await?;
+            fill(self.relay.as_ref().is_some_and(Relay::is_used)).await?;
         }
         while let Some(epoch) = self.hold_lease().await? {
             match self.pass(epoch).await? {
