@@ -123,7 +123,8 @@ mod tests {
     #[test]
     fn a_keyspace_with_deprecated_columns_is_not_as_declared() {
         let none = Vec::new();
-        let empty = said([("added: ", &none), ("removed: ", &none), ("too early: ", &none), ("left: ", &none)]);
+        let empty =
+            said([("added: ", &none), ("removed: ", &none), ("too early: ", &none), ("left: ", &none)]);
         assert_eq!(empty, "the keyspace is as declared\n");
         let deprecated = Difference::Deprecated {
             table: "visits".into(),
@@ -133,7 +134,8 @@ mod tests {
             removable_from: "2026-01-31".parse().expect("a day"),
         };
         let left = vec![deprecated];
-        let answer = said([("added: ", &none), ("removed: ", &none), ("too early: ", &none), ("left: ", &left)]);
+        let answer =
+            said([("added: ", &none), ("removed: ", &none), ("too early: ", &none), ("left: ", &left)]);
         assert!(answer.starts_with("left: table visits: column device is deprecated"), "{answer}");
     }
 }

@@ -51,7 +51,8 @@ pub(super) async fn run(arguments: &DrainArguments) -> anyhow::Result<ExitCode> 
     }
     if let Some(recorded) = recorded {
         is_left |= recorded.is_err();
-        said += &recorded.map_or_else(|error| format!("spool: {error}\n"), |count| format!("spool: {count} delivered\n"));
+        said += &recorded
+            .map_or_else(|error| format!("spool: {error}\n"), |count| format!("spool: {count} delivered\n"));
     }
     for folder in &opened.unused_spools {
         said += &format!("{}: {UNUSED_SPOOL}\n", folder.display());

@@ -48,7 +48,10 @@ pub(super) async fn run(arguments: &LagArguments) -> anyhow::Result<ExitCode> {
 
 fn say_in_use(folder: &Path) {
     let folder = folder.display();
-    offer(Stream::Error, format!("{folder} is in use and not counted: the /metrics of its server has what is in it\n"));
+    offer(
+        Stream::Error,
+        format!("{folder} is in use and not counted: the /metrics of its server has what is in it\n"),
+    );
 }
 
 fn table(logs: &[LogLag], now: i64) -> String {

@@ -151,7 +151,10 @@ fn dead_letters_of_recorded_events_are_listed_and_shown() {
         let spool: Spool<Utf8> = Spool::open(folder.join("recorded"), SpoolOptions::default()).expect("ours");
         spool.record(&"what happened".to_owned()).await.expect("recorded");
         let refuse = |_: &String, _: &mut Batch| Err(Rejection::new("no such player"));
-        assert_eq!(SpoolConsumer::new(&spool, history.clone(), refuse).drain_once().await.expect("delivered"), 1);
+        assert_eq!(
+            SpoolConsumer::new(&spool, history.clone(), refuse).drain_once().await.expect("delivered"),
+            1
+        );
         let logs = history.spools_with_dead_letters().await.expect("read");
         history.close().await.expect("closed");
         logs
@@ -268,7 +271,8 @@ mod cluster {
         stop(&mut server);
         let url = format!("file:{}", path("h"));
         let stores = ["--data", &data, "--history", &url, "--history-spool", &spool, "--spool", &recorded];
-        let history = |command: &str, more: &[&str]| run(&[&["history", command][..], &stores, more].concat());
+        let history =
+            |command: &str, more: &[&str]| run(&[&["history", command][..], &stores, more].concat());
         let waiting = |output: &Output| -> u64 {
             let entries = |line: &str| -> Option<u64> {
                 let log: serde_json::Value = serde_json::from_str(line).ok()?;
@@ -281,7 +285,11 @@ mod cluster {
         let again = history("lag", &["--json", "--max-age", "1h"]);
         assert_eq!((again.status.code(), waiting(&again)), (Some(0), 4), "nothing changed: {}", said(&again));
         let drained = history("drain", &[]);
-        assert!(drained.status.success() && said(&drained).contains("spool: 1 delivered"), "{}", said(&drained));
+        assert!(
+            drained.status.success() && said(&drained).contains("spool: 1 delivered"),
+            "{}",
+            said(&drained)
+        );
         let lag = history("lag", &["--json", "--max-age", "1s"]);
         assert_eq!((lag.status.code(), waiting(&lag)), (Some(0), 0), "{}", said(&lag));
     }

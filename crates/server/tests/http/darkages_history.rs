@@ -357,7 +357,8 @@ async fn metrics_show_how_long_entries_wait() {
     log_in(&server, 2, 42).await;
     hit(&server, 1, 2, 5).await;
     let waiting = series(&server, "emberkeep_history_lag_entries").await;
-    let combat = waiting.iter().map(|(log, _)| log).find(|log| log.contains("combat")).expect("a log of hits");
+    let combat =
+        waiting.iter().map(|(log, _)| log).find(|log| log.contains("combat")).expect("a log of hits");
     until_series(&server, "emberkeep_history_oldest_entry_seconds", combat, |seconds| seconds > 0.0).await;
     until_series(&server, "emberkeep_history_lag_entries", combat, |entries| entries == 1.0).await;
     until_series(&server, "emberkeep_history_errors_total", combat, |errors| errors > 0.0).await;
@@ -367,7 +368,8 @@ async fn metrics_show_how_long_entries_wait() {
 async fn metrics_show_dead_letters() {
     let server = city().await;
     let waiting = series(&server, "emberkeep_history_dead_letters_total").await;
-    let combat = waiting.iter().map(|(log, _)| log).find(|log| log.contains("combat")).expect("a log of hits");
+    let combat =
+        waiting.iter().map(|(log, _)| log).find(|log| log.contains("combat")).expect("a log of hits");
     let shard = Shards::default().partitions(server.store.key_layout())[0];
     let foreign = server.store.scope(shard).transact(|tx| {
         tx.raw_write(tx.raw_name(&COMBAT_LOG.key()), Write::RPush(vec!["not an entry".into()]))
@@ -390,8 +392,13 @@ async fn addresses_that_are_none_are_refused() {
         let login = json!({"client_version": "1.4.2", "ip": address});
         let refused = server.post("/v1/darkages/profiles/1/logins", login).await;
         assert_eq!(refused.problem(422), "invalid_body", "{address}");
-        let entry = json!({"event_type": "suspicious", "severity": "info", "player_ip": address, "details": {}});
-        assert_eq!(server.post("/v1/darkages/audit-log", entry).await.problem(422), "invalid_body", "{address}");
+        let entry =
+            json!({"event_type": "suspicious", "severity": "info", "player_ip": address, "details": {}});
+        assert_eq!(
+            server.post("/v1/darkages/audit-log", entry).await.problem(422),
+            "invalid_body",
+            "{address}"
+        );
     }
     let profile = server.get("/v1/darkages/profiles/1").await.json(200);
     assert_eq!(profile["last_known_ip"], Value::Null, "nothing is half-written");
