@@ -391,7 +391,7 @@ async fn addresses_that_are_none_are_refused() {
     for address in ["192.0.2.256", "192.0.2", "::g", "example.org", ""] {
         let login = json!({"client_version": "1.4.2", "ip": address});
         let refused = server.post("/v1/darkages/profiles/1/logins", login).await;
-        assert_eq!(refused.problem(422), "invalid_body", "{address}");
+        assert_eq!(refused.problem(422), "invalid", "{address}");
         let entry =
             json!({"event_type": "suspicious", "severity": "info", "player_ip": address, "details": {}});
         assert_eq!(
