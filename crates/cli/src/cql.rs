@@ -89,17 +89,23 @@ pub(crate) fn diff(arguments: &LiveArguments) -> anyhow::Result<ExitCode> {
 /// Adds what is missing, and removes deprecated columns if that was asked for.
 pub(crate) fn apply(arguments: &ApplyArguments) -> anyhow::Result<ExitCode> {
     let schema = emberkeep::games::history_schema();
-    let (added, removed, early) = on_keyspace(&arguments.live.history, async |live| {
+    let (added, removed, early, left) = on_keyspace(&arguments.live.history, async |live| {
         let added = live.apply(&schema).await?;
         let (removed, early) = match arguments.drop {
             true => live.drop_deprecated(&schema, today()).await?,
             false => Default::default(),
         };
-        Ok((added, removed, early))
+        let left = if arguments.drop { Vec::new() } else { live.diff(&schema).await? };
+        Ok((added, removed, early, left))
     })?;
-    let said = lines("added: ", &added) + &lines("removed: ", &removed) + &lines("too early: ", &early);
-    print(if said.is_empty() { "the keyspace is as declared\n".to_owned() } else { said })?;
+    print(said([("added: ", &added), ("removed: ", &removed), ("too early: ", &early), ("left: ", &left)]))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What was done, and what still differs.
+fn said(done: [(&str, &Vec<Difference>); 4]) -> String {
+    let said: String = done.into_iter().map(|(head, differences)| lines(head, differences)).collect();
+    if said.is_empty() { "the keyspace is as declared\n".to_owned() } else { said }
 }
 
 fn lines(head: &str, differences: &[Difference]) -> String {
@@ -117,4 +123,28 @@ fn on_keyspace<T>(
 ) -> anyhow::Result<T> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     Ok(runtime.block_on(async { run(LiveKeyspace::connect(url).await?).await })?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_keyspace_with_deprecated_columns_is_not_as_declared() {
+        let none = Vec::new();
+        let empty =
+            said([("added: ", &none), ("removed: ", &none), ("too early: ", &none), ("left: ", &none)]);
+        assert_eq!(empty, "the keyspace is as declared\n");
+        let deprecated = Difference::Deprecated {
+            table: "visits".into(),
+            column: "device".into(),
+            indexes: Vec::new(),
+            since: "2026-01-01".parse().expect("a day"),
+            removable_from: "2026-01-31".parse().expect("a day"),
+        };
+        let left = vec![deprecated];
+        let answer =
+            said([("added: ", &none), ("removed: ", &none), ("too early: ", &none), ("left: ", &left)]);
+        assert!(answer.starts_with("left: table visits: column device is deprecated"), "{answer}");
+    }
 }

@@ -99,6 +99,7 @@ on_every_engine!(mod darkages = darkages_cases {
     a_kill_is_on_the_boards_within_a_second,
     boards_are_totals_are_sums_of_events,
     boards_go_on_without_history,
+    boards_take_scores_before_history_is_back,
     a_rename_is_on_the_boards,
     lost_boards_come_back_from_history,
     a_login_is_noted_in_the_profile,

@@ -89,6 +89,12 @@ pub const RETENTION_EVERY: Duration = Duration::from_secs(60);
 
 /// Entries of a log that a consumer delivers together. One more is read with them.
 pub const DRAIN_PAGE_ENTRIES: usize = 999;
+/// Entries that it delivers together at least, however slow history is.
+pub const DRAIN_PAGE_ENTRIES_MIN: usize = 15;
+/// How long a consumer waits until the other readers of its log say how far they are.
+pub const READER_WAIT_MAX: Duration = Duration::from_millis(250);
+/// Time after which readers are asked again that did not say it.
+pub const READER_PAUSE: Duration = Duration::from_secs(1);
 /// Time after which a consumer reads its log without a message.
 pub const DRAIN_POLL_EVERY: Duration = Duration::from_millis(500);
 /// First pause of a consumer after an error; each one is twice as long as the one before.

@@ -23,7 +23,8 @@ table! {
 }
 
 table! {
-    /// Entries of logs that cannot be stored as what they are.
+    /// Entries of logs that cannot be stored as what they are. The log `spool` has one for each spool of recorded events that has
+    /// some.
     #[derive(Clone, Debug, PartialEq)]
     pub struct DeadLetter = "ember_dead_letters" {
         /// The name of the log: its partition and key.

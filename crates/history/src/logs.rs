@@ -4,7 +4,7 @@ use crate::contract::Applied;
 use crate::error::{Error, Result};
 use crate::history::History;
 use crate::limits::LOG_TEXT_BYTES_MAX;
-use crate::log_tables::LogPosition;
+use crate::log_tables::{DeadLetter, LogPosition};
 use crate::validate;
 
 /// How far a consumer has come in a log. Opaque to the store.
@@ -41,7 +41,27 @@ fn signed(sequence: u64) -> Result<i64> {
     i64::try_from(sequence).map_err(|_| problem())
 }
 
+/// Begins the names of what is delivered from spools; the source of the spool follows.
+pub(crate) const SPOOL_LOGS: &str = "spool/";
+/// Has a dead letter, without an entry, for each source of a spool that has some.
+pub(crate) const SPOOLS_LOG: &str = "spool";
+
 impl History {
+    /// The logs under which dead letters of spools stand, one for each source that has some.
+    pub async fn spools_with_dead_letters(&self) -> Result<Vec<String>> {
+        let query = self.range(DeadLetter::partition(SPOOLS_LOG.to_owned()));
+        let (mut logs, mut after) = (Vec::new(), None);
+        loop {
+            let page = query.page(after.as_ref()).await?;
+            after = page.next.clone();
+            let name = |letter: DeadLetter| format!("{SPOOL_LOGS}{}", letter.incarnation);
+            logs.extend(page.into_rows()?.into_iter().map(name));
+            if after.is_none() {
+                return Ok(logs);
+            }
+        }
+    }
+
     /// How far the consumer of a log has come; `None` if it has not advanced yet.
     pub async fn acknowledged(&self, log: &str) -> Result<Option<LogState>> {
         check_text("log", log)?;

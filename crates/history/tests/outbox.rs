@@ -4,11 +4,16 @@ mod arena;
 mod folders;
 
 use arena::*;
+use emberkeep_history::outbox::Consumer;
 use emberkeep_history::testing::NOW;
-use emberkeep_history::{History, LogState, Source};
+use emberkeep_history::{Batch, History, LogState, Rejection, Source};
 use emberkeep_hot::command::Write;
 use emberkeep_hot::embedded::{Clock, Embedded, ManualClock};
+use emberkeep_hot::engine::Pending;
+use emberkeep_hot::store::LogPosition;
 use emberkeep_hot::{Error, Scope, Store};
+use emberkeep_primitives::log_feed::{FeedError, FeedStats, LogReader};
+use emberkeep_schema::Timestamp;
 use folders::Folder;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -48,7 +53,8 @@ on_both_engines! {
     a_log_that_was_removed, a_full_outbox_refuses, entries_that_history_cannot_take, more_than_a_page,
     ends_that_another_program_overwrote, a_full_log_whose_last_entry_was_overwritten, a_dead_letter_counts_nowhere,
     a_message_wakes, history_away_for_a_while, a_source_that_was_closed, a_paused_consumer_does_not_trim,
-    acknowledged_entries_are_trimmed_by_the_next_consumer,
+    acknowledged_entries_are_trimmed_by_the_next_consumer, a_dead_letter_survives_a_failed_delivery,
+    large_elements_of_another_program_do_not_stop_a_log, a_reader_that_fails_does_not_stop_the_delivery,
 }
 
 async fn events_become_rows_and_totals(scope: Scope<Arena>) {
@@ -321,6 +327,109 @@ async fn a_dead_letter_counts_nowhere(scope: Scope<Arena>) {
     assert_eq!((kills_of(&history, 7).await, kills_of(&history, STRONG).await), (3, 1));
     let strength = history.totals::<Strength>(STRONG).await.unwrap().unwrap().sums.strength;
     assert_eq!(strength, i64::MAX / 2 + 1);
+}
+
+/// The weight of a kill at an odd time fits once.
+fn project_by_time(event: &KillEvent, batch: &mut Batch) -> Result<(), Rejection> {
+    let timestamp = Timestamp(event.at);
+    batch.insert(Kill { timestamp, event_id: event.id, killer_id: event.killer })?;
+    let weight = if event.at % 2 == 1 { i64::MAX / 2 + 1 } else { 1 };
+    batch.add(event.killer, timestamp, Score { kills: 1, weight })
+}
+
+/// What cannot be added is lettered, what follows is added, then the delivery fails.
+async fn a_dead_letter_survives_a_failed_delivery(scope: Scope<Arena>) {
+    for failing in ["write kills", "write ember_dead_letters"] {
+        let folder = Folder::new();
+        let history = history_in(folder.path());
+        scope.del(&EVENTS.key()).await.unwrap();
+        scope.del(&DRAINER.key()).await.unwrap();
+        for at in [NOW + 1, NOW + 1, NOW] {
+            kill_by(&scope, KillEvent::new(Uuid::new_v4(), 7, at)).await.unwrap();
+        }
+        let calls = AtomicU32::new(0);
+        // The first one is of the kill that counts.
+        let nth = if failing == "write kills" { 1 } else { 0 };
+        let faults = Faults::new(history.store().clone(), move |call| {
+            let is_it = call == failing && calls.fetch_add(1, Ordering::Relaxed) == nth;
+            is_it.then_some(Fault::Before)
+        });
+        let consumer = |history: History| {
+            Consumer::new(&scope, EVENTS.key(), DRAINER.key(), history, project_by_time).unwrap()
+        };
+        let failed = consumer(History::new(faults)).drain_once().await;
+        assert!(failed.is_err(), "{failing}");
+        let drained = consumer(history.clone()).drain_once().await.unwrap().unwrap();
+        assert_eq!((drained.delivered, drained.dead_letters), (3, 1), "{failing}");
+        let letters = dead_letters(&history, consumer(history.clone()).log()).await;
+        assert_eq!(letters.len(), 1, "{failing}");
+        assert_eq!(kills_of(&history, 7).await, 2, "{failing}: an event counts or has a letter");
+    }
+}
+
+async fn large_elements_of_another_program_do_not_stop_a_log(scope: Scope<Arena>) {
+    let folder = Folder::new();
+    let history = history_in(folder.path());
+    kills(&scope, [7]).await;
+    // The largest that are read at all, and one that is not.
+    for bytes in [1_000_000, 1_048_500, 400_000, 1_500_000] {
+        change_log(&scope, Write::RPush(vec![bytes::Bytes::from(vec![b'x'; bytes])])).await;
+    }
+    kills(&scope, [7]).await;
+    let consumer = consumer(&scope, &history);
+    let mut found = 0;
+    for _ in 0..6 {
+        found += consumer.drain_once().await.unwrap().unwrap().dead_letters;
+    }
+    assert_eq!((found, kills_of(&history, 7).await), (4, 2));
+    let letter = &dead_letters(&history, consumer.log()).await[0];
+    assert_eq!(letter.entry.len(), emberkeep_history::limits::SPOOL_EVENT_BYTES_MAX);
+}
+
+/// A reader that has read everything, if it says how far it is.
+struct Beside {
+    scope: Scope<Arena>,
+    fails: bool,
+}
+
+impl LogReader for Beside {
+    fn feed_once(&self) -> Pending<'_, Result<u64, FeedError>> {
+        Box::pin(async { Ok(0) })
+    }
+
+    fn follow(&self) -> Pending<'_, ()> {
+        Box::pin(std::future::pending())
+    }
+
+    fn position(&self) -> Pending<'_, Result<LogPosition, Error>> {
+        Box::pin(async move {
+            match self.fails {
+                true => Err(Error::Closed),
+                false => self.scope.log_last(&EVENTS.key()).await,
+            }
+        })
+    }
+
+    fn stats(&self) -> FeedStats {
+        FeedStats::default()
+    }
+}
+
+async fn a_reader_that_fails_does_not_stop_the_delivery(scope: Scope<Arena>) {
+    let folder = Folder::new();
+    let history = history_in(folder.path());
+    let beside = |fails| Arc::new(Beside { scope: scope.clone(), fails });
+    let failing = consumer(&scope, &history).with_reader(beside(true));
+    for round in 1..=3 {
+        kills(&scope, [7; 10]).await;
+        assert_eq!(failing.drain_once().await.unwrap().unwrap().delivered, 10, "round {round}");
+        assert_eq!(kills_of(&history, 7).await, 10 * round);
+    }
+    assert!(failing.stats().errors > 0, "it is counted");
+    let left = async || scope.log_after(&EVENTS.key(), 0, 100).await.unwrap().entries.len();
+    assert_eq!(left().await, 30, "nothing is trimmed that the reader may not have");
+    let drained = consumer(&scope, &history).with_reader(beside(false)).drain_once().await.unwrap().unwrap();
+    assert_eq!((drained.delivered, left().await), (0, 1));
 }
 
 async fn more_than_a_page(scope: Scope<Arena>) {

@@ -12,8 +12,9 @@ use emberkeep_hot::command::Write;
 use folders::Folder;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use tokio::sync::Semaphore;
 
 const SPOOL_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
@@ -86,7 +87,7 @@ macro_rules! on_both_engines {
 on_both_engines! {
     an_outage_is_in_the_spool_and_then_in_history, entries_in_two_spools_count_once, a_copied_folder_counts_once,
     a_claim_from_before_the_outage_is_delivered_from_the_spool, a_full_spool_leaves_the_log,
-    a_consumer_without_a_spool_goes_on_behind_one,
+    a_consumer_without_a_spool_goes_on_behind_one, slow_history_gets_smaller_pages,
 }
 
 async fn an_outage_is_in_the_spool_and_then_in_history(scope: Scope<Arena>) {
@@ -281,4 +282,37 @@ async fn a_consumer_without_a_spool_goes_on_behind_one(scope: Scope<Arena>) {
         expected += 10;
         assert_eq!(kills_of(&away.history(), 7).await, expected);
     }
+}
+
+async fn slow_history_gets_smaller_pages(scope: Scope<Arena>) {
+    let folder = Folder::new();
+    let (gate, pages) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (waiting, counting) = (gate.clone(), pages.clone());
+    let slow = Faults::new(store_in(&folder.path().join("history")), move |call| {
+        if call == "write_if ember_log_positions" {
+            counting.fetch_add(1, Ordering::Relaxed);
+        }
+        (call == "write kills").then(|| Fault::Wait(waiting.clone()))
+    });
+    let history = History::new(slow);
+    let consumer = consumer(&scope, &history).through_spool(folder.path().join("spool"), SPOOL_BYTES_MAX);
+    let consumer = consumer.unwrap().spool_after(Duration::from_millis(20));
+    kills(&scope, [7; 20]).await;
+    move_all(&consumer, &scope).await;
+    gate.add_permits(1_000);
+    // However slow this machine is.
+    let consumer = consumer.spool_after(Duration::from_secs(60));
+    consumer.drain_once().await.unwrap();
+    kills(&scope, [7; 600]).await;
+    let before = pages.load(Ordering::Relaxed);
+    assert_eq!(consumer.drain_once().await.unwrap().unwrap().delivered, 600);
+    assert!(
+        pages.load(Ordering::Relaxed) - before >= 2,
+        "a page has fewer entries after one that took too long"
+    );
+    assert_eq!(kills_of(&history, 7).await, 620);
+    kills(&scope, [7; 300]).await;
+    let before = pages.load(Ordering::Relaxed);
+    consumer.drain_once().await.unwrap();
+    assert_eq!(pages.load(Ordering::Relaxed) - before, 1, "and more when it is quick again");
 }

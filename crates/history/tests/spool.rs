@@ -170,6 +170,26 @@ async fn events_that_history_cannot_take_are_dead_letters() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn spools_with_dead_letters_are_known() {
+    let folder = Folder::new();
+    let history = history_in(&folder.path().join("history"));
+    for (name, killers) in [("one", [7, 7]), ("other", [REJECTED, 7]), ("third", [REJECTED, REJECTED])] {
+        let spool = open(&folder.path().join(name), SpoolMode::Always);
+        for killer in killers {
+            spool.record(&event(killer)).await.unwrap();
+        }
+        assert_eq!(deliver(&spool, &history).await, 2);
+    }
+    let known = history.spools_with_dead_letters().await.unwrap();
+    let mut counts = Vec::new();
+    for log in &known {
+        counts.push(dead_letters(&history, log).await.len());
+    }
+    counts.sort();
+    assert_eq!(counts, [1, 2], "{known:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_torn_end_is_cut_and_damage_is_named() {
     let folder = Folder::new();
     let (place, history) = (folder.path().join("spool"), history_in(&folder.path().join("history")));

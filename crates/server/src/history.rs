@@ -1,9 +1,11 @@
 //! History beside hot state: where events go, and who carries them. `run_history` runs them.
 
 use emberkeep_games::darkages::archive::recorder::Recorder;
+use emberkeep_games::darkages::boards::Boards;
 use emberkeep_history::History;
 use emberkeep_history::outbox::{Consumer, ConsumerStats, Consumers, FeedStats};
 use emberkeep_history::spool::SpoolConsumer;
+use emberkeep_hot::Store;
 use std::sync::Arc;
 
 /// Where the events of the games' logs go, and who carries them. Cheap to clone.
@@ -22,9 +24,10 @@ impl HistoryTier {
         HistoryTier { history, consumers, spool: None }
     }
 
-    /// Takes events of servers that compute damage themselves, too.
-    pub fn with_recorder(mut self, recorder: Recorder) -> HistoryTier {
-        let consumer = recorder.consumer(self.history.clone());
+    /// Takes events of servers that compute damage themselves, too. They feed the leaderboards of the store.
+    pub fn with_recorder(mut self, recorder: Recorder, store: &Store) -> HistoryTier {
+        let boards = Boards::new(store).fed_by_records();
+        let consumer = recorder.consumer(self.history.clone()).with_reader(boards);
         self.spool = Some((recorder, Arc::new(consumer)));
         self
     }

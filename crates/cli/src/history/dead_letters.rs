@@ -14,7 +14,7 @@ use std::process::ExitCode;
 pub(crate) struct DeadLettersArguments {
     #[command(flatten)]
     stores: Stores,
-    /// Only of this log, as `history lag` names it
+    /// Only of this log, as `history lag` names it, or of recorded events: spool/SOURCE
     #[arg(long, value_name = "LOG")]
     log: Option<String>,
     /// Only after this sequence: the next page
@@ -40,20 +40,22 @@ pub(super) async fn run(arguments: &DeadLettersArguments) -> anyhow::Result<Exit
     Ok(ExitCode::SUCCESS)
 }
 
-/// The logs that were asked for.
-fn logs(opened: &Opened, asked: Option<&str>) -> anyhow::Result<Vec<String>> {
+/// The logs that were asked for. Those of spools are named after sources, which another machine may have had.
+async fn logs(opened: &Opened, asked: Option<&str>) -> anyhow::Result<Vec<String>> {
     let known: Vec<String> = opened.consumers.iter().map(|consumer| consumer.log().to_owned()).collect();
     match asked {
-        None => Ok(known),
-        Some(log) if known.iter().any(|name| name == log) => Ok(vec![log.to_owned()]),
+        None => Ok([known, opened.history.spools_with_dead_letters().await?].concat()),
+        Some(log) if log.starts_with("spool/") || known.iter().any(|name| name == log) => {
+            Ok(vec![log.to_owned()])
+        }
         Some(log) if known.is_empty() => bail!("there is no log {log}: no game has a log"),
-        Some(log) => bail!("there is no log {log}; there are {}", known.join(", ")),
+        Some(log) => bail!("there is no log {log}; there are {}, and spool/SOURCE", known.join(", ")),
     }
 }
 
 async fn list(opened: &Opened, arguments: &DeadLettersArguments) -> anyhow::Result<String> {
     let (now, mut page) = (opened.history.store().now(), String::new());
-    for log in logs(opened, arguments.log.as_deref())? {
+    for log in logs(opened, arguments.log.as_deref()).await? {
         let query = opened.history.range(DeadLetter::partition(log.clone()));
         let query = query.between(arguments.after + 1..).rows_max(arguments.limit.into());
         let found = query.page(None).await?;
@@ -76,7 +78,7 @@ async fn list(opened: &Opened, arguments: &DeadLettersArguments) -> anyhow::Resu
 /// One sequence may have several: a log that was set back gives its sequences again.
 async fn show(opened: &Opened, arguments: &DeadLettersArguments, sequence: i64) -> anyhow::Result<String> {
     let mut shown = String::new();
-    for log in logs(opened, arguments.log.as_deref())? {
+    for log in logs(opened, arguments.log.as_deref()).await? {
         let query = opened.history.range(DeadLetter::partition(log.clone())).equal(sequence);
         for letter in query.page(None).await?.into_rows()? {
             let entry = String::from_utf8(letter.entry)

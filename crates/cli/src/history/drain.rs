@@ -1,8 +1,8 @@
 //! `emberkeep history drain`: delivers what is in the logs now, and in the spool of a server that is not running.
 
-use super::{Opened, Spools, Stores};
+use super::{Opened, SpoolFolders, Spools, Stores};
 use crate::output::{Stream, offer, print};
-use std::path::PathBuf;
+use emberkeep::history::outbox::{DrainError, Drained};
 use std::process::ExitCode;
 use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval};
@@ -16,20 +16,19 @@ const UNUSED_SPOOL: &str = "entries of a log that these stores do not have; name
 pub(crate) struct DrainArguments {
     #[command(flatten)]
     stores: Stores,
-    /// Folder in which a server left events while history was away; delivers them, too [default: the folder history-spool in the folder of --data, if there is one]
-    #[arg(long, value_name = "DIR", env = "EMBERKEEP_HISTORY_SPOOL")]
-    history_spool: Option<PathBuf>,
+    #[command(flatten)]
+    spools: SpoolFolders,
 }
 
 /// Drains all logs. An interrupt ends it between two entries: nothing is lost or doubled.
 pub(super) async fn run(arguments: &DrainArguments) -> anyhow::Result<ExitCode> {
-    let opened = arguments.stores.open(Spools::Delivered(arguments.history_spool.as_deref())).await?;
+    let opened = arguments.stores.open(Spools::Delivered(&arguments.spools)).await?;
     let outcome = tokio::select! {
-        outcome = opened.consumers.drain_once() => Some(outcome),
+        outcome = drained(&opened) => Some(outcome),
         () = progress(&opened) => None,
         _ = tokio::signal::ctrl_c() => None,
     };
-    let Some(outcome) = outcome else {
+    let Some((outcome, recorded)) = outcome else {
         print("interrupted; what is not in history yet waits in its log or spool\n")?;
         opened.close().await?;
         return Ok(ExitCode::FAILURE);
@@ -50,6 +49,11 @@ pub(super) async fn run(arguments: &DrainArguments) -> anyhow::Result<ExitCode> 
         // An error is a rest, too: nothing is known of the log then.
         is_left |= consumer.lag().await.map_or(true, |lag| lag.entries > 0);
     }
+    if let Some(recorded) = recorded {
+        is_left |= recorded.is_err();
+        said += &recorded
+            .map_or_else(|error| format!("spool: {error}\n"), |count| format!("spool: {count} delivered\n"));
+    }
     for folder in &opened.unused_spools {
         said += &format!("{}: {UNUSED_SPOOL}\n", folder.display());
         is_left = true;
@@ -57,6 +61,17 @@ pub(super) async fn run(arguments: &DrainArguments) -> anyhow::Result<ExitCode> 
     opened.close().await?;
     print(if said.is_empty() { "no game has a log\n".to_owned() } else { said })?;
     Ok(if is_left { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+type Outcomes = (Vec<Result<Option<Drained>, DrainError>>, Option<emberkeep::history::Result<usize>>);
+
+/// Recorded events first: they are no one else's.
+async fn drained(opened: &Opened) -> Outcomes {
+    let recorded = match &opened.recorded {
+        Some((_, consumer)) => Some(consumer.drain_once().await),
+        None => None,
+    };
+    (opened.consumers.drain_once().await, recorded)
 }
 
 /// Says how far it is, for ever.

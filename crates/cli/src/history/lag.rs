@@ -1,11 +1,12 @@
 //! `emberkeep history lag`: how far history is behind.
 
-use super::{Spools, Stores, age};
+use super::{SpoolFolders, Spools, Stores, age};
 use crate::duration;
-use crate::output::print;
+use crate::output::{Stream, offer, print};
 use comfy_table::{Table, presets};
 use emberkeep::history::outbox::LogLag;
 use serde_json::json;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -13,6 +14,8 @@ use std::time::Duration;
 pub(crate) struct LagArguments {
     #[command(flatten)]
     stores: Stores,
+    #[command(flatten)]
+    spools: SpoolFolders,
     /// The exit code is 1 if an entry has waited longer: 30s, 5m, 1h
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     max_age: Option<Duration>,
@@ -23,10 +26,15 @@ pub(crate) struct LagArguments {
 
 /// Prints what waits in each log. Nothing is changed.
 pub(super) async fn run(arguments: &LagArguments) -> anyhow::Result<ExitCode> {
-    let opened = arguments.stores.open(Spools::Unopened).await?;
+    let opened = arguments.stores.open(Spools::Counted(&arguments.spools)).await?;
+    opened.in_use.iter().for_each(|folder| say_in_use(folder));
     let mut logs = Vec::new();
     for consumer in opened.consumers.iter() {
         logs.push(consumer.lag().await?);
+    }
+    if let Some((_, consumer)) = &opened.recorded {
+        let (entries, oldest) = consumer.waiting()?;
+        logs.push(LogLag { log: "spool".to_owned(), entries, oldest, is_set_back: false });
     }
     let now = opened.history.store().now();
     opened.close().await?;
@@ -36,6 +44,14 @@ pub(super) async fn run(arguments: &LagArguments) -> anyhow::Result<ExitCode> {
         arguments.max_age.zip(waited).is_some_and(|(max, waited)| waited > max)
     };
     Ok(if logs.iter().any(is_late) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn say_in_use(folder: &Path) {
+    let folder = folder.display();
+    offer(
+        Stream::Error,
+        format!("{folder} is in use and not counted: the /metrics of its server has what is in it\n"),
+    );
 }
 
 fn table(logs: &[LogLag], now: i64) -> String {

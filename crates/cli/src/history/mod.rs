@@ -11,8 +11,11 @@ use crate::store::{StoreArguments, open as open_store};
 use anyhow::{Context, bail};
 use emberkeep::HistoryUrl;
 use emberkeep::games::darkages::Shards;
+use emberkeep::games::darkages::archive::recorder::Recorder;
+use emberkeep::games::darkages::boards::Boards;
 use emberkeep::history::History;
 use emberkeep::history::outbox::Consumers;
+use emberkeep::history::spool::{SpoolConsumer, SpoolOptions};
 use emberkeep::hot::Store;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -62,28 +65,66 @@ pub(crate) struct Opened {
     consumers: Consumers,
     /// Folders of entries that no consumer delivers.
     unused_spools: Vec<PathBuf>,
+    /// What servers that compute damage themselves had recorded.
+    recorded: Option<(Recorder, SpoolConsumer)>,
+    /// Folders that a server has.
+    in_use: Vec<PathBuf>,
 }
 
-/// Whether a command delivers what waits in the folder of `--history-spool`.
+/// Folders in which a server left events.
+#[derive(clap::Args, Debug)]
+struct SpoolFolders {
+    /// Folder in which a server left events while history was away [default: the folder history-spool in the folder of --data, if there is one]
+    #[arg(long, value_name = "DIR", env = "EMBERKEEP_HISTORY_SPOOL")]
+    history_spool: Option<PathBuf>,
+    /// Folder in which a server left events of servers that compute damage themselves [default: the folder spool in the folder of --data, if there is one]
+    #[arg(long, value_name = "DIR", env = "EMBERKEEP_SPOOL")]
+    spool: Option<PathBuf>,
+}
+
+/// What a command does with the folders in which a server left events.
 #[derive(Clone, Copy)]
 enum Spools<'a> {
-    /// It looks at the stores only, also while a server has the folder.
+    /// It looks at the stores only.
     Unopened,
-    /// From the folder that was named, or from that of `--data` if a server left one there.
-    Delivered(Option<&'a Path>),
+    /// It counts what is in them, unless a server has them.
+    Counted(&'a SpoolFolders),
+    /// It delivers what is in them.
+    Delivered(&'a SpoolFolders),
 }
 
 impl Spools<'_> {
-    fn folder(self, url: &HistoryUrl, hot: &StoreArguments) -> anyhow::Result<Option<PathBuf>> {
-        let Spools::Delivered(named) = self else { return Ok(None) };
-        match named {
-            Some(folder) if !folder.is_dir() => bail!(
-                "--history-spool names {}, and there is no such folder; name the one that the server uses",
-                folder.display()
-            ),
-            Some(folder) => Ok(Some(folder.to_owned())),
-            None => Ok(spool_folder(None, Some(url), hot)?.filter(|folder| folder.is_dir())),
+    fn named(self) -> Option<(Option<PathBuf>, Option<PathBuf>)> {
+        match self {
+            Spools::Unopened => None,
+            Spools::Counted(folders) | Spools::Delivered(folders) => {
+                Some((folders.history_spool.clone(), folders.spool.clone()))
+            }
         }
+    }
+
+    /// The folder of the logs' spools, and that of recorded events.
+    fn folders(
+        self,
+        url: &HistoryUrl,
+        hot: &StoreArguments,
+    ) -> anyhow::Result<(Option<PathBuf>, Option<PathBuf>)> {
+        let Some((history_spool, spool)) = self.named() else { return Ok((None, None)) };
+        let beside = spool_folder(None, Some(url), hot)?;
+        let of_recorded = hot.folder().map(|folder| folder.join("spool"));
+        Ok((existing("history-spool", history_spool, beside)?, existing("spool", spool, of_recorded)?))
+    }
+}
+
+/// The folder that was named, or the one that a server left.
+fn existing(flag: &str, named: Option<PathBuf>, left: Option<PathBuf>) -> anyhow::Result<Option<PathBuf>> {
+    match named {
+        Some(folder) if !folder.is_dir() => bail!(
+            "--{flag} names {}, and there is no such folder; name the one that the server uses",
+            folder.display()
+        ),
+        Some(folder) => Ok(Some(folder)),
+        None => Ok(left.filter(|folder| folder.is_dir())),
     }
 }
 
@@ -91,8 +132,8 @@ const ONE_PROCESS: &str = "a folder belongs to one process: if the server runs, 
      otherwise stop the process that has it";
 
 impl Stores {
-    /// `spool` says whether the command delivers what waits in the folder of `--history-spool`, and which folder was named.
-    async fn open(&self, spool: Spools<'_>) -> anyhow::Result<Opened> {
+    /// Opens both stores, and the folders in which a server left events as far as the command uses them.
+    async fn open(&self, spools: Spools<'_>) -> anyhow::Result<Opened> {
         if self.hot.is_in_process() && self.hot.folder().is_none() {
             bail!(
                 "hot state in memory ends with its process; name what the server uses: --data DIR or --hot URL"
@@ -103,7 +144,7 @@ impl Stores {
                 "no history is named; give --history file:DIR or --history cql://host/keyspace, as to serve"
             )
         };
-        let spool = spool.folder(&url, &self.hot)?;
+        let (history_spool, spool) = spools.folders(&url, &self.hot)?;
         let busy = |is_in_process: bool, error: anyhow::Error| match is_in_process {
             true if format!("{error:#}").contains("in use by") => error.context(ONE_PROCESS),
             _ => error,
@@ -113,13 +154,63 @@ impl Stores {
         let history = url.open(emberkeep::games::history_schema()).await;
         let history = history
             .map_err(|error| busy(is_in_process, anyhow::Error::new(error).context("cannot open history")))?;
-        let consumers = consumers(&store, &history, &self.darkages_shards, spool.as_deref());
+        let is_counted = matches!(spools, Spools::Counted(_));
+        let delivered = history_spool.as_deref().filter(|_| !is_counted);
+        let consumers = consumers(&store, &history, &self.darkages_shards, delivered);
         let (consumers, unused_spools) = consumers.map_err(|error| busy(true, error))?;
-        Ok(Opened { store, history, consumers, unused_spools })
+        let mut opened =
+            Opened { store, history, consumers, unused_spools, recorded: None, in_use: Vec::new() };
+        if let Some(folder) = history_spool.filter(|_| is_counted) {
+            opened.count_spools(&self.darkages_shards, &folder)?;
+        }
+        if let Some(folder) = spool {
+            let recorded = opened.open_recorded(&folder);
+            opened.or_in_use(is_counted, folder, recorded).map_err(|error| busy(true, error))?;
+        }
+        Ok(opened)
     }
 }
 
 impl Opened {
+    /// Takes consumers that count what a server left in their spools.
+    fn count_spools(&mut self, shards: &Shards, folder: &Path) -> anyhow::Result<()> {
+        let mut consumers = emberkeep::games::consumers_of_shards(&self.store, &self.history, shards)?;
+        for consumer in &mut consumers {
+            let left = consumer.open_left_spool(folder).map(drop).map_err(anyhow::Error::new);
+            self.or_in_use(true, folder.to_owned(), left)?;
+        }
+        self.consumers = consumers.into_iter().collect();
+        Ok(())
+    }
+
+    /// Opens the folder of recorded events.
+    fn open_recorded(&mut self, folder: &Path) -> anyhow::Result<()> {
+        let recorder = Recorder::open(folder, SpoolOptions::default());
+        let recorder = recorder.with_context(|| format!("cannot open the spool {}", folder.display()))?;
+        let boards = Boards::new(&self.store).fed_by_records();
+        let consumer = recorder.consumer(self.history.clone()).with_reader(boards);
+        self.recorded = Some((recorder, consumer));
+        Ok(())
+    }
+
+    /// A folder that a server has is noted by a command that only counts.
+    fn or_in_use(
+        &mut self,
+        is_counted: bool,
+        folder: PathBuf,
+        opened: anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        match opened {
+            Err(error) if is_counted && format!("{error:#}").contains("in use by") => {
+                if !self.in_use.contains(&folder) {
+                    self.in_use.push(folder);
+                }
+                Ok(())
+            }
+            opened => opened,
+        }
+    }
+
     async fn close(self) -> anyhow::Result<()> {
         self.history.close().await.context("history was not closed cleanly")?;
         self.store.close().await.context("the store was not closed cleanly")

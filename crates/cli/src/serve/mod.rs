@@ -157,7 +157,7 @@ async fn history_tier(
     let Some(folder) = spool else { return Ok((tier, opening)) };
     let recorder = Recorder::open(folder, SpoolOptions::default());
     let recorder = recorder.with_context(|| format!("cannot open the spool {}", folder.display()))?;
-    Ok((tier.with_recorder(recorder), opening))
+    Ok((tier.with_recorder(recorder, store), opening))
 }
 
 /// A taken port, with the flag that chooses another one.

@@ -1,7 +1,11 @@
 //! History as a tier of the server: where it is by default, what waits, and the commands that look at it.
 
 use super::{Server, emberkeep, run, text};
-use emberkeep_testkit::{scratch, shared_redis};
+use emberkeep::OpenHistory as _;
+use emberkeep::history::spool::{Spool, SpoolConsumer, SpoolOptions};
+use emberkeep::history::{Batch, History, Rejection};
+use emberkeep::schema::Utf8;
+use emberkeep_testkit::{block_on, scratch, shared_redis};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Output;
@@ -137,13 +141,37 @@ fn a_history_spool_belongs_to_one_process_and_its_mistakes_are_named() {
     refused(&drain, &["of-another-log: entries of a log that these stores do not have"]);
 }
 
+#[test]
+fn dead_letters_of_recorded_events_are_listed_and_shown() {
+    let folder = scratch();
+    let data = folder.path().to_str().expect("plain");
+    let logs = block_on(async {
+        let url = format!("file:{}", folder.join("history").display());
+        let history = History::open(&url, emberkeep::games::history_schema()).await.expect("our folder");
+        let spool: Spool<Utf8> = Spool::open(folder.join("recorded"), SpoolOptions::default()).expect("ours");
+        spool.record(&"what happened".to_owned()).await.expect("recorded");
+        let refuse = |_: &String, _: &mut Batch| Err(Rejection::new("no such player"));
+        assert_eq!(
+            SpoolConsumer::new(&spool, history.clone(), refuse).drain_once().await.expect("delivered"),
+            1
+        );
+        let logs = history.spools_with_dead_letters().await.expect("read");
+        history.close().await.expect("closed");
+        logs
+    });
+    let listed = said(&run(&["history", "dead-letters", "--data", data]));
+    assert!(listed.contains(&logs[0]) && listed.contains("no such player"), "{listed}");
+    let shown = said(&run(&["history", "dead-letters", "--data", data, "--log", &logs[0], "--show", "1"]));
+    assert!(shown.contains("entry        what happened"), "{shown}");
+}
+
 #[cfg(feature = "cql")]
 mod cluster {
     use super::*;
     use emberkeep::history::cql::schema::{LiveKeyspace, Replication};
-    use emberkeep_testkit::{block_on, shared_cassandra};
+    use emberkeep_testkit::shared_cassandra;
     use std::process::Stdio;
-    use std::time::{Duration, Instant};
+    use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
     #[test]
     fn a_cluster_without_the_tables_is_refused_and_with_them_used() {
@@ -171,6 +199,13 @@ mod cluster {
         answer
     }
 
+    fn spooled(metrics: &str) -> f64 {
+        let of_log = |line: &str| {
+            line.strip_prefix("emberkeep_history_spooled_entries{")?.rsplit(' ').next()?.parse::<f64>().ok()
+        };
+        metrics.lines().filter_map(of_log).sum::<f64>()
+    }
+
     /// The server never reached history. What it left in its spool is delivered by hand.
     #[test]
     fn events_of_a_server_without_history_are_drained_from_its_spool() {
@@ -185,16 +220,6 @@ mod cluster {
             assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
         }
         let begun = Instant::now();
-        let spooled = |metrics: &str| -> f64 {
-            let of_log = |line: &str| {
-                line.strip_prefix("emberkeep_history_spooled_entries{")?
-                    .rsplit(' ')
-                    .next()?
-                    .parse::<f64>()
-                    .ok()
-            };
-            metrics.lines().filter_map(of_log).sum::<f64>()
-        };
         while spooled(&get(&server, "/metrics")) < 3.0 {
             assert!(begun.elapsed() < Duration::from_secs(30), "{}", get(&server, "/metrics"));
             std::thread::sleep(Duration::from_millis(50));
@@ -215,6 +240,58 @@ mod cluster {
         assert!(output.status.success() && delivered >= 3, "two logins and the end of a session: {answer}");
         let again = said(&run(&drain));
         assert!(again.lines().filter_map(of_log).sum::<u64>() == 0, "each once: {again}");
+    }
+
+    /// It stopped while history was away: its folders are counted and delivered without another server.
+    #[test]
+    fn what_a_stopped_server_left_is_counted_and_drained() {
+        let folder = scratch();
+        let path = |name: &str| folder.join(name).to_str().expect("plain").to_owned();
+        let (data, spool, recorded) = (path("d"), path("s"), path("r"));
+        let away = ["--history", "cql://127.0.0.1:1/k", "--history-spool", &spool, "--spool", &recorded];
+        let mut server = Server::start(&[&["--data", &data][..], &away].concat());
+        let at = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_millis() - 60_000;
+        let event = format!(
+            r#"{{"events": [{{"timestamp": {at}, "event_id": "0197a3c8-7b7e-7cc3-9d3e-000000000001", "attacker_id": 1,
+            "target_id": 2, "target_is_npc": true, "damage": 10, "is_kill": false, "zone_id": 7, "position_x": 0,
+            "position_y": 0, "position_z": 0, "server_instance": "zone-7"}}]}}"#
+        );
+        let answer = post(&server, "/v1/darkages/combat-events", &event);
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        let login = r#"{"player_id": 7, "client_id": "c", "player_name": "P", "zone_id": 42,
+            "position": {"x": 1.5, "y": 0, "z": -2}, "client_version": "1.4.2", "ip": "192.0.2.7"}"#;
+        for _ in 0..2 {
+            assert!(post(&server, "/v1/darkages/sessions", login).starts_with("HTTP/1.1 201"));
+        }
+        let begun = Instant::now();
+        while spooled(&get(&server, "/metrics")) < 3.0 {
+            assert!(begun.elapsed() < Duration::from_secs(30), "{}", get(&server, "/metrics"));
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        stop(&mut server);
+        let url = format!("file:{}", path("h"));
+        let stores = ["--data", &data, "--history", &url, "--history-spool", &spool, "--spool", &recorded];
+        let history =
+            |command: &str, more: &[&str]| run(&[&["history", command][..], &stores, more].concat());
+        let waiting = |output: &Output| -> u64 {
+            let entries = |line: &str| -> Option<u64> {
+                let log: serde_json::Value = serde_json::from_str(line).ok()?;
+                log["entries"].as_u64()
+            };
+            text(&output.stdout).lines().filter_map(entries).sum()
+        };
+        let lag = history("lag", &["--json", "--max-age", "30s"]);
+        assert_eq!((lag.status.code(), waiting(&lag)), (Some(1), 4), "{}", said(&lag));
+        let again = history("lag", &["--json", "--max-age", "1h"]);
+        assert_eq!((again.status.code(), waiting(&again)), (Some(0), 4), "nothing changed: {}", said(&again));
+        let drained = history("drain", &[]);
+        assert!(
+            drained.status.success() && said(&drained).contains("spool: 1 delivered"),
+            "{}",
+            said(&drained)
+        );
+        let lag = history("lag", &["--json", "--max-age", "1s"]);
+        assert_eq!((lag.status.code(), waiting(&lag)), (Some(0), 0), "{}", said(&lag));
     }
 
     #[test]

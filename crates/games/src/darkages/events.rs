@@ -55,8 +55,7 @@ pub(super) fn event_id<P: Partition>(tx: &mut Tx<'_, P>) -> Uuid {
 }
 
 /// The consumers of a shard's outboxes: they bring hits, play sessions and audit entries into history. Beside them hits and
-/// play sessions feed the leaderboards, whose own consumer ([`Boards::consumer`]) must run, too: until the boards have begun, these
-/// logs wait and are not trimmed.
+/// play sessions feed the leaderboards, whose own consumer ([`Boards::consumer`]) must run, too: it brings the boards into history.
 pub fn consumers(scope: &Scope<Shard>, history: &History) -> Result<Vec<Consumer>, DrainError> {
     let lease = |log: &str| DRAINER.key(Name::new(log).expect("a word of letters"));
     let boards = Boards::new(scope.store());

@@ -79,6 +79,8 @@ pub const DIRECTORY_READS_AT_ONCE: usize = 64;
 pub const POSITIONS_MAX: usize = 50_000;
 /// Life of the leaderboard of a day, since its first score.
 pub const DAY_BOARD_LIFE: Duration = Duration::from_secs(48 * 3_600);
+/// How long is known what a board of a day took before it was restored: longer than the board lives.
+pub const DAY_TAKEN_LIFE: Duration = Duration::from_secs(72 * 3_600);
 /// How far the clock of a server that reports events may be ahead.
 pub const BOARD_CLOCK_SKEW: Duration = Duration::from_secs(600);
 /// Players of one answer about a leaderboard.
@@ -93,6 +95,7 @@ pub const BOARD_UPDATES_PER_PASS: usize = 200;
 pub const BOARD_STORED_EVERY: Duration = Duration::from_secs(1);
 
 const _: () = assert!(AUDIT_LOG_MAX >= 3 * PLAYS_LOG_MAX);
+const _: () = assert!(DAY_TAKEN_LIFE.as_secs() > DAY_BOARD_LIFE.as_secs());
 const _: () = assert!(DIRECTORY_LIFE.as_secs() > 2 * SESSION_LIFE.as_secs());
 const _: () = assert!(MEMBERS_PER_READ <= emberkeep_hot::limits::REPLY_ELEMENTS_MAX);
 const _: () = assert!(CONNECTIONS_PER_ENTITY_MAX < emberkeep_hot::limits::REPLY_ELEMENTS_MAX);

@@ -7,7 +7,8 @@
 use super::archive::recorder::HitRecord;
 use super::boards::{
     BOARD_APPLIED, BOARD_BEGUN, BOARD_CHANGED, BOARD_FED, BOARD_NAMES, BOARD_POSITION, BOARDS_DRAINER,
-    BOARDS_LOG, DAY_ORDER, DAY_PLAYERS, DAY_SOURCES, DAY_STORED, EVER_ORDER, EVER_PLAYERS, EVER_SOURCES,
+    BOARDS_LOG, DAY_ORDER, DAY_PLAYERS, DAY_SOURCES, DAY_STORED, DAY_TAKEN, EVER_ORDER, EVER_PLAYERS,
+    EVER_SOURCES, EVER_TAKEN,
 };
 use super::channel::ZoneMessage;
 use super::events::{AuditRecord, PlayEnd};
@@ -313,9 +314,11 @@ pub fn schema() -> Schema {
         DAY_PLAYERS,
         DAY_SOURCES,
         DAY_STORED,
+        DAY_TAKEN,
         EVER_ORDER,
         EVER_PLAYERS,
         EVER_SOURCES,
+        EVER_TAKEN,
         BOARD_NAMES,
         BOARD_CHANGED,
         BOARD_BEGUN,

@@ -5,7 +5,7 @@ use super::combat::hit;
 use emberkeep_games::darkages::archive::Archive;
 use emberkeep_games::darkages::boards::{BoardRow, Boards, Leaderboards, Period};
 use emberkeep_games::darkages::history::{self, BoardCategory};
-use emberkeep_games::darkages::{EntityId, SessionChange};
+use emberkeep_games::darkages::{COMBAT_LOG, EntityId, SessionChange, Shards};
 use emberkeep_history::outbox::Consumers;
 use emberkeep_history::{Deferred, Embedded, History, embedded::Options};
 use emberkeep_hot::{self as hot, Store, Tx};
@@ -195,6 +195,74 @@ pub async fn boards_go_on_without_history(store: Store) {
     let stats = Archive::new(history.clone()).player_stats(attacker.0).await.unwrap().unwrap().sums;
     assert_eq!(stats.total_damage_dealt, 60);
     assert_eq!(score(&boards, Damage, Period::AllTime, attacker).await, Some(60));
+    history.close().await.unwrap();
+}
+
+/// All logs, with a spool for each.
+fn with_spools(store: &Store, history: &History, folder: &emberkeep_testkit::Scratch) -> Consumers {
+    let consumers = emberkeep_games::consumers_of_shards(store, history, &Shards::default()).unwrap();
+    let at_once = consumers.into_iter().map(|consumer| consumer.spool_after(Duration::ZERO)).collect();
+    Consumers::through_spools(at_once, folder.path(), 8 * 1024 * 1024).unwrap().0
+}
+
+/// Boards that were lost while history is away: hits do not stay in the log, and history's scores are added once when it is back.
+pub async fn boards_take_scores_before_history_is_back(store: Store) {
+    let (city, folder, spools) =
+        (City::of(&store), emberkeep_testkit::scratch(), emberkeep_testkit::scratch());
+    let (history, boards) = (history_in(&folder), city.game.boards());
+    drain(&store, &history).await;
+    boards.scope().transact::<(), hot::Error, _>(remove_boards).await.unwrap();
+    drain(&store, &history).await;
+    let ((attacker, _), (target, _), (late, _)) =
+        (city.login(1).await, city.login(2).await, city.login(3).await);
+    strike(&city, attacker, target, 30).await;
+    drain(&store, &history).await;
+    boards.scope().transact::<(), hot::Error, _>(remove_boards).await.unwrap();
+    let today = boards.today().await.unwrap();
+    let away =
+        with_spools(&store, &History::new(Arc::new(Deferred::new("a cluster", "it is away"))), &spools);
+    for _ in 0..20 {
+        strike(&city, attacker, target, 3).await;
+    }
+    strike(&city, late, target, 7).await;
+    let left = async || city.scope.log_after(&COMBAT_LOG.key(), 0, 1_000).await.unwrap().entries.len();
+    let since = Instant::now();
+    while left().await > 1 || score(&boards, Damage, today, attacker).await != Some(60) {
+        assert!(
+            since.elapsed() < Duration::from_secs(20),
+            "{} hits stay in the log: {:?}",
+            left().await,
+            away.stats()
+        );
+        let _ = timeout(Duration::from_millis(100), away.run(pending())).await;
+    }
+    assert_eq!(score(&boards, Damage, Period::AllTime, attacker).await, Some(60));
+    drop(away);
+    // History is back, and the restore ends at any point.
+    let back = with_spools(&store, &history, &spools);
+    for ms in 0..20 {
+        let _ = timeout(Duration::from_millis(ms), back.run(pending())).await;
+        strike(&city, attacker, target, 1).await;
+    }
+    let since = Instant::now();
+    while !back.drain_once().await.iter().all(|drained| matches!(drained, Ok(Some(_)))) {
+        assert!(since.elapsed() < Duration::from_secs(30), "{:?}", back.stats());
+        sleep(Duration::from_millis(100)).await;
+    }
+    for _ in 0..2 {
+        back.drain_once().await;
+        for period in [today, Period::AllTime] {
+            assert_eq!(score(&boards, Damage, period, attacker).await, Some(30 + 60 + 20), "{period:?}");
+            assert_eq!(score(&boards, Damage, period, late).await, Some(7), "{period:?}");
+        }
+    }
+    let (archive, Period::Day(day)) = (Archive::new(history.clone()), today) else { panic!() };
+    let rows = archive.daily_board(Damage, day, 1_000, None).await.unwrap().rows;
+    let own = |player: EntityId| -> Vec<i64> {
+        rows.iter().filter(|row| row.player_id == player.0).map(|row| row.score).collect()
+    };
+    assert_eq!((own(attacker), own(late)), (vec![110], vec![7]));
+    assert_eq!(archive.player_stats(attacker.0).await.unwrap().unwrap().sums.total_damage_dealt, 110);
     history.close().await.unwrap();
 }
 

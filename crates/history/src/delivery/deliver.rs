@@ -4,8 +4,7 @@ use super::batch::{Amounts, Batch, Change, Insert, Rejection, VersionedWrite};
 use crate::contract::{Fold, FoldEntry, RawRow, Source, Write};
 use crate::error::{Error, Result};
 use crate::history::History;
-use crate::limits::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, FOLD_ENTRIES_MAX, REASON_BYTES_MAX};
-use crate::log_tables::DeadLetter;
+use crate::limits::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, FOLD_ENTRIES_MAX};
 use crate::validate;
 use bytes::Bytes;
 use emberkeep_schema::{TableDeclaration, Timestamp, TotalsDeclaration};
@@ -70,28 +69,35 @@ impl Deliverer {
         source: &Source,
         entries: &[Entry],
     ) -> Result<Delivered> {
-        let mut dead = Vec::new();
+        let lettered = self.lettered(log, incarnation, entries).await?;
+        let is_new = |entry: &Entry| !lettered.iter().any(|letter| letter.is_of(entry));
+        let new: Vec<Entry> = match lettered.is_empty() {
+            true => Vec::new(),
+            false => entries.iter().filter(|entry| is_new(entry)).cloned().collect(),
+        };
+        let new = if lettered.is_empty() { entries } else { &new };
+        let mut dead_letters = entries.len() - new.len();
         // Parts in order, the next one last. A part that the store refuses is cut in half until the entry that it
         // refuses stands alone.
-        let mut parts = vec![entries];
+        let mut parts = vec![new];
         while let Some(part) = parts.pop() {
-            match self.store(source, part).await {
-                Ok(rejected) => dead.extend(rejected),
+            let dead = match self.store(source, part).await {
+                Ok(rejected) => rejected,
                 Err(error) if is_refusal(&error) && part.len() > 1 => {
                     let (first, second) = part.split_at(part.len() / 2);
                     parts.extend([second, first]);
+                    continue;
                 }
-                Err(error) if is_refusal(&error) => dead.push((&part[0], error.into())),
+                Err(error) if is_refusal(&error) => vec![(&part[0], error.into())],
                 Err(error) => return Err(error),
-            }
-        }
-        let letters = dead.iter().map(|(entry, rejection)| self.letter(log, incarnation, entry, rejection));
-        let letters: Vec<_> = letters.collect();
-        for chunk in letters.chunks(DEAD_LETTERS_PER_CALL) {
-            self.history.upsert_many(chunk.iter().cloned()).await?;
+            };
+            // Before the next part: an entry behind this one moves the position of its source over it, and it would count as
+            // stored when it comes again.
+            self.put_letters(log, incarnation, &dead).await?;
+            dead_letters += dead.len();
         }
         let overwritten = entries.iter().filter(|entry| entry.event.is_err()).count();
-        Ok(Delivered { entries: entries.len(), dead_letters: letters.len(), overwritten })
+        Ok(Delivered { entries: entries.len(), dead_letters, overwritten })
     }
 
     /// Projects and stores entries by one call for each table and each totals. Returns those that were rejected.
@@ -139,27 +145,7 @@ impl Deliverer {
         let projected = catch_unwind(AssertUnwindSafe(|| (self.project)(event, batch)));
         projected.unwrap_or_else(|_| Err(Rejection::new("the projection panicked")))
     }
-
-    fn letter(&self, log: &str, incarnation: &str, entry: &Entry, rejection: &Rejection) -> DeadLetter {
-        let mut reason = rejection.reason().to_owned();
-        reason.truncate(reason.floor_char_boundary(REASON_BYTES_MAX));
-        DeadLetter {
-            log: log.to_owned(),
-            sequence: entry.sequence as i64,
-            incarnation: incarnation.to_owned(),
-            reason,
-            entry: entry.bytes().to_vec(),
-            at: Timestamp(self.history.store().now()),
-        }
-    }
 }
-
-/// Dead letters that are stored together: with the largest entries they fit into a call.
-const DEAD_LETTERS_PER_CALL: usize = 32;
-const _: () = assert!(
-    DEAD_LETTERS_PER_CALL * (emberkeep_hot::limits::LOG_ENTRY_BYTES_MAX + 2 * REASON_BYTES_MAX)
-        < BATCH_BYTES_MAX
-);
 
 /// Whether the store refuses what is written, and would refuse it again. Other errors say nothing of the entries.
 fn is_refusal(error: &Error) -> bool {

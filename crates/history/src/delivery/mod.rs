@@ -8,6 +8,7 @@
 
 mod batch;
 mod deliver;
+mod letters;
 mod stats;
 
 pub use batch::{Batch, Projection, Rejection};

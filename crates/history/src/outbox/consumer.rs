@@ -15,12 +15,13 @@ use crate::delivery::{Batch, ConsumerStats, Delivered, Deliverer, Projection, Re
 use crate::error::Result;
 use crate::history::History;
 use crate::limits::{
-    DRAIN_PAUSE_MAX, DRAIN_PAUSE_MIN, DRAIN_POLL_EVERY, INCARNATION_BYTES_MAX, LEASE_POLL_EVERY, LEASE_TTL,
-    SOURCE_BYTES_MAX, SPOOL_AFTER,
+    DRAIN_PAGE_ENTRIES, DRAIN_PAUSE_MAX, DRAIN_PAUSE_MIN, DRAIN_POLL_EVERY, INCARNATION_BYTES_MAX,
+    LEASE_POLL_EVERY, LEASE_TTL, SOURCE_BYTES_MAX, SPOOL_AFTER, SPOOL_BYTES_DEFAULT,
 };
 use crate::validate;
 use emberkeep_hot::Scope;
 use emberkeep_hot::pubsub::Subscription;
+use emberkeep_hot::store::LogPosition;
 use emberkeep_primitives::lease::{Acquisition, LeaseRecord};
 use emberkeep_primitives::log_feed::LogReader;
 use emberkeep_schema::{Codec, Family, Json, Key, Log, Partition, Persistent, RefuseAbove, Text};
@@ -29,6 +30,7 @@ use parking_lot::Mutex;
 use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -47,6 +49,10 @@ pub struct Consumer {
     lag: Lag,
     /// Other readers of the log. Nothing is trimmed that they have not read.
     readers: Vec<Arc<dyn LogReader>>,
+    /// When one of them did not say how far it is.
+    readers_failed_at: Mutex<Option<Instant>>,
+    /// Entries of a page that is delivered directly: fewer while history is slow.
+    page_entries: AtomicUsize,
     /// What may append to the log before each pass.
     filler: Option<Arc<Filler>>,
     /// Its name as a holder of the lease.
@@ -67,7 +73,7 @@ struct LeaseState {
 }
 
 /// Appends to a log what it is to carry.
-type Filler = dyn Fn() -> Pending<'static, Result<(), DrainError>> + Send + Sync;
+type Filler = dyn Fn(bool) -> Pending<'static, Result<(), DrainError>> + Send + Sync;
 
 /// What a pass over the log did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -138,6 +144,8 @@ impl Consumer {
             poll_every: DRAIN_POLL_EVERY,
             lag,
             readers: Vec::new(),
+            readers_failed_at: Mutex::default(),
+            page_entries: AtomicUsize::new(DRAIN_PAGE_ENTRIES),
             filler: None,
             holder: uuid::Uuid::new_v4().to_string(),
             lease: Mutex::default(),
@@ -158,11 +166,11 @@ impl Consumer {
     }
 
     /// The same consumer, which calls this before each pass: it may append to the log. Only the consumer that has the lease
-    /// does. An error ends the pass, and is tried again. Passes then follow each other at the poll interval, and not at
+    /// does. It is told whether entries are in the spool of this consumer. An error ends the pass, and is tried again. Passes then follow each other at the poll interval, and not at
     /// messages.
     pub fn filled_by(
         mut self,
-        fill: impl Fn() -> Pending<'static, Result<(), DrainError>> + Send + Sync + 'static,
+        fill: impl Fn(bool) -> Pending<'static, Result<(), DrainError>> + Send + Sync + 'static,
     ) -> Self {
         self.filler = Some(Arc::new(fill));
         self
@@ -184,6 +192,13 @@ impl Consumer {
     pub fn through_spool(mut self, folder: impl AsRef<Path>, bytes_max: u64) -> Result<Self> {
         self.relay = Some(Relay::open(folder.as_ref(), &self.name, bytes_max)?);
         Ok(self)
+    }
+
+    /// Looks into the spool that a former process left in a folder of spools: [`lag`](Self::lag) counts what is in it. `false` =
+    /// there is none. A folder that a process uses is an error.
+    pub fn open_left_spool(&mut self, folder: impl AsRef<Path>) -> Result<bool> {
+        self.relay = Relay::open_left(folder.as_ref(), &self.name, SPOOL_BYTES_DEFAULT)?;
+        Ok(self.relay.is_some())
     }
 
     /// The same consumer, which moves entries into its spool when history has been away for this time, or took it for a
@@ -216,6 +231,8 @@ impl Consumer {
         let waiting = self.waiting(state.as_ref(), self.log.done().await?).await?;
         let spooled = self.relay.as_ref().map_or(0, |relay| relay.usage().0);
         let oldest = waiting.entries.first().and_then(|first| self.deliverer.time_of(first));
+        let in_spool = self.relay.as_ref().map(|relay| relay.oldest(&self.deliverer)).transpose()?.flatten();
+        let oldest = oldest.into_iter().chain(in_spool).min();
         let is_set_back = waiting.set_back.is_some();
         Ok(LogLag { log: self.name.clone(), entries: waiting.count() + spooled, oldest, is_set_back })
     }
@@ -356,7 +373,7 @@ impl Consumer {
         }
         self.count_error(error);
         let read = async {
-            let log = self.log.page(0, 1).await.ok()?;
+            let log = self.log.page(LogPosition::START, 1).await.ok()?;
             let first = log.entries.first().map_or(log.last + 1, |first| first.sequence);
             // Without an answer of history all of the log waits, and at most one entry of it does not: a trim leaves it.
             let before = match self.deliverer.history.acknowledged(&self.name).await {
@@ -376,7 +393,7 @@ impl Consumer {
         if let Some(fill) = &self.filler
             && self.hold_lease().await?.is_some()
         {
-            fill().await?;
+            fill(self.relay.as_ref().is_some_and(Relay::is_used)).await?;
         }
         while let Some(epoch) = self.hold_lease().await? {
             match self.pass(epoch).await? {

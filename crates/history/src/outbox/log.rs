@@ -51,8 +51,8 @@ const SPOOLED: &str = " spooled";
 pub(super) trait OutboxLog: Send + Sync {
     /// The partition and the key, as they stand in the names of sources.
     fn name(&self) -> (&str, &str);
-    /// Entries after a sequence.
-    fn page(&self, after: u64, limit: usize) -> Pending<'_, Result<LogEntries>>;
+    /// Entries after a position. None after one with a mark that is not in the log.
+    fn page(&self, after: LogPosition, limit: usize) -> Pending<'_, Result<LogEntries>>;
     /// Notes an entry that is done for the next holder, and removes the entries before the lowest of it and the positions of
     /// readers, if all of these are there. `false` = the lease is not held. The note may be ahead of what was removed.
     fn trim(&self, done: Done, readers: Vec<LogPosition>, epoch: i64) -> Pending<'_, Result<bool>>;
@@ -108,7 +108,7 @@ where
         (&self.partition, &self.key)
     }
 
-    fn page(&self, after: u64, limit: usize) -> Pending<'_, Result<LogEntries>> {
+    fn page(&self, after: LogPosition, limit: usize) -> Pending<'_, Result<LogEntries>> {
         Box::pin(async move {
             let page = self.scope.log_after_encoded(&self.log, after, limit).await?;
             let entries = page.entries.into_iter().map(entry_of).collect::<Result<_>>()?;

@@ -16,6 +16,7 @@ use crate::limits::CLAIM_TRIES_MAX;
 use crate::logs::LogState;
 use crate::spool::{Handle, Page, SpoolMode, SpoolOptions, folder_error, has_segments};
 use bytes::Bytes;
+use emberkeep_schema::Timestamp;
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -44,6 +45,19 @@ impl Relay {
         let options = SpoolOptions { mode: SpoolMode::Always, bytes_max, ..SpoolOptions::default() };
         let spool = Handle::open(&folder, options)?;
         Ok(Relay { spool, folder, state: Mutex::default() })
+    }
+
+    /// Opens the spool of a log if a former process left entries in it. Nothing is made if there is none.
+    pub(super) fn open_left(folder: &Path, log: &str, bytes_max: u64) -> Result<Option<Relay>> {
+        let of_log = folder.join(folder_name(log));
+        let is_left = of_log.is_dir() && has_segments(&of_log)?;
+        is_left.then(|| Relay::open(folder, log, bytes_max)).transpose()
+    }
+
+    /// When the oldest of its entries happened, by its projection.
+    pub(super) fn oldest(&self, deliverer: &Deliverer) -> Result<Option<Timestamp>> {
+        let Some(page) = self.spool.page()? else { return Ok(None) };
+        Ok(self.entries(&page)?.first().and_then(|first| deliverer.time_of(first)))
     }
 
     /// Whether it has entries: then those behind them are moved, too.

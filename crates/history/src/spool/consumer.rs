@@ -11,9 +11,9 @@ use crate::delivery::{Batch, ConsumerStats, Delivered, Deliverer, Entry, Project
 use crate::error::{Error, Result};
 use crate::history::History;
 use crate::limits::{DRAIN_PAUSE_MAX, DRAIN_PAUSE_MIN, DRAIN_POLL_EVERY};
-use crate::logs::LogState;
+use crate::logs::{LogState, SPOOL_LOGS};
 use emberkeep_primitives::log_feed::EntryReader;
-use emberkeep_schema::Codec;
+use emberkeep_schema::{Codec, Timestamp};
 use parking_lot::Mutex;
 use std::pin::pin;
 use std::sync::Arc;
@@ -84,6 +84,14 @@ impl SpoolConsumer {
         }
     }
 
+    /// Events that wait, and when the oldest of them happened, by its projection.
+    pub fn waiting(&self) -> Result<(u64, Option<Timestamp>)> {
+        let page = self.spool.page()?;
+        let first = page.as_ref().and_then(|page| page.events.first()).map(entry_of);
+        let oldest = first.and_then(|first| self.deliverer.time_of(&first));
+        Ok((self.spool.stats().waiting, oldest))
+    }
+
     /// Delivers until `stop` is ready, or the spool or history is closed.
     pub async fn run(&self, stop: impl Future<Output = ()>) {
         let mut stop = pin!(stop);
@@ -135,7 +143,7 @@ impl SpoolConsumer {
             return Ok(None);
         };
         self.waiting_since.lock().get_or_insert_with(Instant::now);
-        let log = format!("spool/{}", page.source);
+        let log = format!("{SPOOL_LOGS}{}", page.source);
         let state = self.state(&page.source, &log).await?;
         let last = page.events.last().map_or(0, |(position, _)| *position);
         if state.as_ref().is_some_and(|state| state.sequence >= last) {
@@ -168,13 +176,7 @@ impl SpoolConsumer {
     }
 
     async fn deliver(&self, log: &str, page: &Page) -> Result<Delivered> {
-        let entry = |(position, event): &(u64, bytes::Bytes)| Entry {
-            sequence: *position,
-            position: *position,
-            mark: 0,
-            event: Ok(event.clone()),
-        };
-        let entries: Vec<_> = page.events.iter().map(entry).collect();
+        let entries: Vec<_> = page.events.iter().map(entry_of).collect();
         let source = Source::of_log("spool", &page.source, "");
         self.deliverer.deliver(log, &page.source, &source, &entries).await
     }
@@ -189,4 +191,8 @@ impl SpoolConsumer {
         *self.acknowledged.lock() = Some((source.to_owned(), state.clone()));
         Ok(state)
     }
+}
+
+fn entry_of((position, event): &(u64, bytes::Bytes)) -> Entry {
+    Entry { sequence: *position, position: *position, mark: 0, event: Ok(event.clone()) }
 }

@@ -73,18 +73,27 @@ where
     /// entries, or is not and will be delivered again.
     pub async fn begin_rebuild(&self, scope: &Scope<P>) -> Result<Rebuild<O, M, S>, LeaderboardError> {
         let board = self.clone();
-        let token = scope.transact(move |tx| {
-            let token = tx.random();
-            tx.hset(&board.sources, &REBUILD_MARK.to_owned(), &token)?;
-            Ok::<_, LeaderboardError>(token)
-        });
-        Ok(Rebuild {
+        let token = scope.transact(move |tx| board.mark_rebuild(tx)).await?;
+        Ok(self.marked_rebuild(scope, token))
+    }
+
+    /// Begins a rebuild as [`begin_rebuild`](Self::begin_rebuild) does, in a transaction that decides whether there is one. What
+    /// it returns is for [`marked_rebuild`](Self::marked_rebuild).
+    pub fn mark_rebuild(&self, tx: &mut Tx<'_, P>) -> Result<u64, LeaderboardError> {
+        let token = tx.random();
+        tx.hset(&self.sources, &REBUILD_MARK.to_owned(), &token)?;
+        Ok(token)
+    }
+
+    /// The rebuild that [`mark_rebuild`](Self::mark_rebuild) began.
+    pub fn marked_rebuild(&self, scope: &Scope<P>, token: u64) -> Rebuild<O, M, S> {
+        Rebuild {
             board: self.clone(),
             scope: scope.clone(),
-            token: token.await?,
+            token,
             put: HashSet::new(),
             report: RebuildReport::default(),
-        })
+        }
     }
 
     /// Ends a rebuild without finishing it: the board stays as it is now, with some new entries and some old

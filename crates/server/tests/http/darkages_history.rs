@@ -2,7 +2,9 @@
 
 use crate::darkages::{log_in, login};
 use crate::support::{Server, loopback};
+use emberkeep_games::darkages::{COMBAT_LOG, Shards};
 use emberkeep_history::{Deferred, History};
+use emberkeep_hot::command::Write;
 use emberkeep_schema::Timestamp;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -156,6 +158,11 @@ async fn a_thousand_events_are_recorded_once() {
     }
     let stats = until(&server, "/v1/darkages/players/1/stats", |stats| stats["total_wins"] == 1).await;
     assert_eq!(stats["total_playtime_minutes"], 2);
+    // Recorded events are on the boards, too, each once.
+    for (category, score) in [("damage", 10_000), ("kills", 1), ("wins", 1), ("playtime", 120_000)] {
+        let path = format!("/v1/darkages/boards/{category}?period=all-time");
+        until(&server, &path, |board| board["rows"][0]["score"] == score).await;
+    }
     let (begun, delivered) = (Instant::now(), "emberkeep_history_lag_entries{log=\"spool\"} 0");
     while !server.get("/metrics").await.text().contains(delivered) {
         assert!(begun.elapsed() < DELIVERED_WITHIN, "the spool is never empty");
@@ -393,4 +400,81 @@ async fn history_that_is_away_is_an_error_that_names_no_place() {
     assert_eq!(hit(&server, 1, 2, 5).await["actual"], 5);
     let metrics = server.get("/metrics").await.text();
     assert!(metrics.contains("emberkeep_darkages_logins_unchecked_total 2"), "{metrics}");
+}
+
+/// The values of a series, by log.
+async fn series(server: &Server, name: &str) -> Vec<(String, f64)> {
+    let metrics = server.get("/metrics").await.text();
+    let of_log = |line: &str| {
+        let (log, value) = line.strip_prefix(name)?.strip_prefix("{log=\"")?.split_once("\"} ")?;
+        Some((log.to_owned(), value.parse().ok()?))
+    };
+    metrics.lines().filter_map(of_log).collect()
+}
+
+async fn until_series(server: &Server, name: &str, log: &str, expected: impl Fn(f64) -> bool) {
+    let begun = Instant::now();
+    loop {
+        let found = series(server, name).await;
+        if found.iter().any(|(of, value)| of == log && expected(*value)) {
+            return;
+        }
+        assert!(begun.elapsed() < DELIVERED_WITHIN, "{name} of {log}: {found:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn metrics_show_how_long_entries_wait() {
+    let server = Server::on_history(History::new(Arc::new(Deferred::new("a cluster", "it is away")))).await;
+    log_in(&server, 1, 42).await;
+    log_in(&server, 2, 42).await;
+    hit(&server, 1, 2, 5).await;
+    let waiting = series(&server, "emberkeep_history_lag_entries").await;
+    let combat =
+        waiting.iter().map(|(log, _)| log).find(|log| log.contains("combat")).expect("a log of hits");
+    until_series(&server, "emberkeep_history_oldest_entry_seconds", combat, |seconds| seconds > 0.0).await;
+    until_series(&server, "emberkeep_history_lag_entries", combat, |entries| entries == 1.0).await;
+    until_series(&server, "emberkeep_history_errors_total", combat, |errors| errors > 0.0).await;
+}
+
+#[tokio::test]
+async fn metrics_show_dead_letters() {
+    let server = city().await;
+    let waiting = series(&server, "emberkeep_history_dead_letters_total").await;
+    let combat =
+        waiting.iter().map(|(log, _)| log).find(|log| log.contains("combat")).expect("a log of hits");
+    let shard = Shards::default().partitions(server.store.key_layout())[0];
+    let foreign = server.store.scope(shard).transact(|tx| {
+        tx.raw_write(tx.raw_name(&COMBAT_LOG.key()), Write::RPush(vec!["not an entry".into()]))
+    });
+    foreign.await.expect("written");
+    // An entry behind it wakes the consumer.
+    log_in(&server, 1, 42).await;
+    log_in(&server, 2, 42).await;
+    hit(&server, 1, 2, 5).await;
+    until_series(&server, "emberkeep_history_dead_letters_total", combat, |letters| letters == 1.0).await;
+    until_series(&server, "emberkeep_history_oldest_entry_seconds", combat, |seconds| seconds == 0.0).await;
+}
+
+#[tokio::test]
+async fn addresses_that_are_none_are_refused() {
+    let server = city().await;
+    let body = json!({"player_id": 1, "username": "Ann", "email": "ann@example.org"});
+    server.post("/v1/darkages/profiles", body).await.json(201);
+    for address in ["192.0.2.256", "192.0.2", "::g", "example.org", ""] {
+        let login = json!({"client_version": "1.4.2", "ip": address});
+        let refused = server.post("/v1/darkages/profiles/1/logins", login).await;
+        assert_eq!(refused.problem(422), "invalid", "{address}");
+        let entry =
+            json!({"event_type": "suspicious", "severity": "info", "player_ip": address, "details": {}});
+        assert_eq!(
+            server.post("/v1/darkages/audit-log", entry).await.problem(422),
+            "invalid_body",
+            "{address}"
+        );
+    }
+    let profile = server.get("/v1/darkages/profiles/1").await.json(200);
+    assert_eq!(profile["last_known_ip"], Value::Null, "nothing is half-written");
+    assert_eq!(rows(&server.get("/v1/darkages/audit-log").await.json(200)).len(), 0);
 }

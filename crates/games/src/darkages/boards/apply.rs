@@ -6,6 +6,8 @@ use super::super::limits::{BOARD_CLOCK_SKEW, DAY_BOARD_LIFE};
 use super::super::service::check_text;
 use super::model::{Period, Score, ShownName};
 use super::project::changed_member;
+use super::rebuild::REBUILDING;
+use super::taken;
 use super::{
     BOARD_APPLIED, BOARD_BEGUN, BOARD_CHANGED, BOARD_FED, BOARD_NAMES, Boards, CATEGORIES, Leaderboards,
     day_board, ever_board, of_record, on_board,
@@ -89,7 +91,8 @@ impl Boards {
 /// Adds scores to their boards.
 pub(super) fn apply(tx: &mut Tx<'_, Leaderboards>, scores: &[Score]) -> std::result::Result<(), FeedError> {
     let now = tx.now();
-    if tx.get(&BOARD_BEGUN.key())?.is_none() {
+    let begun = tx.get(&BOARD_BEGUN.key())?;
+    if begun == Some(REBUILDING) {
         let reason = "the leaderboards are rebuilt from history first".to_owned();
         return Err(FeedError::Waits { reason });
     }
@@ -105,7 +108,11 @@ pub(super) fn apply(tx: &mut Tx<'_, Leaderboards>, scores: &[Score]) -> std::res
     }
     rename(tx, scores)?;
     for ((place, period), changes) in &boards {
-        add(tx, (CATEGORIES[*place], *period), changes)?;
+        let board = (CATEGORIES[*place], *period);
+        add(tx, board, changes)?;
+        if begun.is_none() {
+            taken::note(tx, board, changes)?;
+        }
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! The key families of the leaderboards. None of them is documented; all of them are rebuilt from history.
 
 use super::model::{BoardUpdate, ShownName};
-use crate::darkages::limits::{BOARDS_LOG_MAX, DAY_BOARD_LIFE};
+use crate::darkages::limits::{BOARDS_LOG_MAX, DAY_BOARD_LIFE, DAY_TAKEN_LIFE};
 use emberkeep_primitives::leaderboard::Ranked;
 use emberkeep_primitives::lease::LeaseRecord;
 use emberkeep_primitives::limits::FEED_PAGES_REMEMBERED;
@@ -49,6 +49,22 @@ family! {
 }
 
 family! {
+    /// What players scored on a day before its board was restored from history.
+    pub DAY_TAKEN = "ember:board:day:{category}:{day}:taken" {
+        kind: Hash<Id<i64>, Number<i64>>, partition: Leaderboards, parts: (category: Name, day: Name),
+        ttl: fixed(DAY_TAKEN_LIFE), owner: "leaderboards",
+    }
+}
+
+family! {
+    /// What players scored before the board of all time was restored from history.
+    pub EVER_TAKEN = "ember:board:ever:{category}:taken" {
+        kind: Hash<Id<i64>, Number<i64>>, partition: Leaderboards, parts: (category: Name),
+        ttl: persistent, owner: "leaderboards",
+    }
+}
+
+family! {
     /// The order of all time.
     pub EVER_ORDER = "ember:board:ever:{category}:order" {
         kind: SortedSet<Ranked<i64>>, partition: Leaderboards, parts: (category: Name),
@@ -88,7 +104,8 @@ family! {
 }
 
 family! {
-    /// When the boards were begun, or rebuilt, with what history has: without it they take no scores.
+    /// When the boards were restored from history, or rebuilt. Without it nothing of them goes to history; 0 = they are being
+    /// rebuilt, and take no scores.
     pub BOARD_BEGUN = "ember:board:begun" {
         kind: Text<Number<i64>>, partition: Leaderboards, parts: (), ttl: persistent, owner: "leaderboards",
     }

@@ -8,7 +8,9 @@
 //!    late, count for all time only.
 //! 3. Changed scores go to history about once a second, through an outbox: their rows of `leaderboard_daily`, the best
 //!    100 of `leaderboard_alltime`, and all of `ember_board_scores`, from which boards are rebuilt.
-//! 4. A row shows the name that the player had when it scored. A rename changes today's boards and those of all time.
+//! 4. Boards that are new, or were lost, begin with what history has. While it cannot be reached they take scores all the
+//!    same, and show these alone; its scores are added when it answers, each once, and nothing is sent before that.
+//! 5. A row shows the name that the player had when it scored. A rename changes today's boards and those of all time.
 
 mod apply;
 mod keys;
@@ -18,11 +20,12 @@ mod read;
 mod rebuild;
 mod scores;
 mod tables;
+mod taken;
 
 pub use keys::{
     BOARD_APPLIED, BOARD_BEGUN, BOARD_CHANGED, BOARD_FED, BOARD_NAMES, BOARD_POSITION, BOARDS_DRAINER,
-    BOARDS_LOG, DAY_ORDER, DAY_PLAYERS, DAY_SOURCES, DAY_STORED, EVER_ORDER, EVER_PLAYERS, EVER_SOURCES,
-    Leaderboards,
+    BOARDS_LOG, DAY_ORDER, DAY_PLAYERS, DAY_SOURCES, DAY_STORED, DAY_TAKEN, EVER_ORDER, EVER_PLAYERS,
+    EVER_SOURCES, EVER_TAKEN, Leaderboards,
 };
 pub use model::{BoardChange, BoardRow, BoardUpdate, Moved, Period, Score, ShownName};
 pub use rebuild::{RebuildError, Rebuilt};

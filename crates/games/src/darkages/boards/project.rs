@@ -10,8 +10,8 @@ use super::super::limits::{BOARD_MOVES_PER_UPDATE, BOARD_STORED_EVERY, BOARD_UPD
 use super::model::{BoardChange, BoardUpdate, Moved, Period, ShownName};
 use super::tables::BoardScore;
 use super::{
-    BOARD_CHANGED, BOARD_NAMES, BOARD_POSITION, BOARDS_DRAINER, BOARDS_LOG, Boards, CATEGORIES, DAY_STORED,
-    Leaderboards, category_name, day_board, day_name, ever_board, on_board,
+    BOARD_BEGUN, BOARD_CHANGED, BOARD_NAMES, BOARD_POSITION, BOARDS_DRAINER, BOARDS_LOG, Boards, CATEGORIES,
+    DAY_STORED, Leaderboards, category_name, day_board, day_name, ever_board, on_board,
 };
 use crate::darkages::archive::Archive;
 use crate::darkages::archive::boards::ScoreChange;
@@ -26,13 +26,15 @@ use std::collections::BTreeMap;
 
 impl Boards {
     /// The consumer that brings the boards into history. While it has the lease it sends changed scores about once a second;
-    /// before that, boards that were lost are rebuilt from history.
+    /// before that, boards that are new or were lost are restored from history, once what is in the consumer's spool is there.
     pub fn consumer(&self, history: &History) -> Result<Consumer, DrainError> {
         let (boards, archive) = (self.clone(), Archive::new(history.clone()));
-        Ok(self.plain_consumer(history)?.poll_every(BOARD_STORED_EVERY).filled_by(move || {
+        Ok(self.plain_consumer(history)?.poll_every(BOARD_STORED_EVERY).filled_by(move |is_spooled| {
             let (boards, archive) = (boards.clone(), archive.clone());
             Box::pin(async move {
-                boards.begin(&archive).await?;
+                if !is_spooled {
+                    boards.begin(&archive).await?;
+                }
                 Ok(boards.send_changes().await.map(drop)?)
             })
         }))
@@ -43,8 +45,12 @@ impl Boards {
         Consumer::new(&self.scope, BOARDS_LOG.key(), BOARDS_DRAINER.key(), history.clone(), project)
     }
 
-    /// Appends the scores that changed to the boards' outbox. Returns how many; more may wait.
+    /// Appends the scores that changed to the boards' outbox. Returns how many; more may wait. Boards that were not restored send
+    /// none: history may have more of their players.
     pub(super) async fn send_changes(&self) -> hot::Result<usize> {
+        if self.scope.get(&BOARD_BEGUN.key()).await?.is_none() {
+            return Ok(0);
+        }
         let (mut sent, mut updates) = (0, 0);
         while updates < BOARD_UPDATES_PER_PASS {
             let page = self.scope.members(&BOARD_CHANGED.key(), None, BOARD_MOVES_PER_UPDATE).await?;
@@ -117,6 +123,9 @@ fn send(
     period: Period,
     players: &[i64],
 ) -> hot::Result<()> {
+    if tx.get(&BOARD_BEGUN.key())?.is_none() {
+        return Ok(());
+    }
     let entries = on_board!(category, period, |board| board.entries(tx, players))?;
     let names = names_of(tx, players)?;
     let before = match period {

@@ -5,16 +5,24 @@ use super::Consumer;
 use crate::contract::Source;
 use crate::delivery::{Delivered, Entry};
 use crate::error::{Error, Result};
-use crate::limits::{CLAIM_TRIES_MAX, DRAIN_PAGE_ENTRIES};
+use crate::limits::{
+    CLAIM_TRIES_MAX, DRAIN_PAGE_ENTRIES, DRAIN_PAGE_ENTRIES_MIN, READER_PAUSE, READER_WAIT_MAX,
+};
 use crate::logs::LogState;
 use crate::outbox::claims;
 use crate::outbox::error::DrainError;
 use crate::outbox::log::Done;
 use crate::outbox::plan::{self, Action, Owner, Run};
 use crate::outbox::relay::{self, Relay};
+use emberkeep_hot::store::LogPosition;
+use futures_util::future::try_join_all;
 use std::cmp::Reverse;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
+
+/// A page may be twice as large after one that took less than this part of the time.
+const PAGE_GROWS_BELOW: u32 = 4;
 
 /// The entries after those that are done.
 pub(super) struct Waiting {
@@ -66,6 +74,7 @@ impl Consumer {
             return self.move_to_spool(relay, epoch).await;
         }
         // A round may end at any point: what it has claimed is in the spool then, under its claim.
+        let begun = Instant::now();
         let error = match timeout(self.spool_after, self.round(epoch)).await {
             Ok(Err(DrainError::History(error))) if error.is_transient() => {
                 if relay.history_is_away_for(Duration::ZERO) < self.spool_after {
@@ -75,9 +84,14 @@ impl Consumer {
             }
             Ok(outcome) => {
                 relay.history_answered();
+                if outcome.is_ok() && begun.elapsed() < self.spool_after / PAGE_GROWS_BELOW {
+                    self.size_page(|entries| entries * 2);
+                }
                 return outcome;
             }
             Err(_) => {
+                // It may be slow, and not away: the next page that it gets directly has to fit into the time.
+                self.size_page(|entries| entries / 4);
                 relay.history_is_away_for(self.spool_after);
                 let (backend, reason) =
                     (self.deliverer.history.store().name(), "it takes too long".to_owned());
@@ -91,11 +105,17 @@ impl Consumer {
         moved.map(Some).ok_or(error.into())
     }
 
+    fn size_page(&self, change: impl Fn(usize) -> usize) {
+        let sized = |entries| Some(change(entries).clamp(DRAIN_PAGE_ENTRIES_MIN, DRAIN_PAGE_ENTRIES));
+        let _ = self.page_entries.fetch_update(Ordering::Relaxed, Ordering::Relaxed, sized);
+    }
+
     /// Moves the next page of the log into the spool. `None` = nothing waits.
     async fn move_to_spool(&self, relay: &Relay, epoch: i64) -> Result<Option<Delivered>, DrainError> {
         let done = self.lease.lock().done;
         let places: Vec<_> = relay.moved().into_iter().chain(done).collect();
-        let waiting = self.after(places.iter().copied().map(Place::from).collect()).await?;
+        let of_done = places.iter().copied().map(Place::from).collect();
+        let waiting = self.after(of_done, DRAIN_PAGE_ENTRIES).await?;
         self.lag.observe(waiting.last, waiting.count());
         if let Some(entry) = &waiting.set_back {
             self.report_set_back(entry, waiting.last);
@@ -204,7 +224,8 @@ impl Consumer {
             mark: state.mark.clone(),
             present: state.incarnation.clone(),
         });
-        let mut waiting = self.after(acknowledged.into_iter().chain(done.map(Place::from)).collect()).await?;
+        let of_done = acknowledged.into_iter().chain(done.map(Place::from)).collect();
+        let mut waiting = self.after(of_done, self.page_entries.load(Ordering::Relaxed)).await?;
         if waiting.after.is_none() && waiting.set_back.is_none() {
             // A position without an entry is that of a source that was closed at the beginning.
             waiting.present = state.map_or_else(String::new, |state| state.incarnation.clone());
@@ -214,22 +235,28 @@ impl Consumer {
 
     /// Reads the log from the latest of some entries that are done, which must be there: a trim leaves it. The earlier ones
     /// are there too while a reader of the log has not come as far.
-    async fn after(&self, mut done: Vec<Place>) -> Result<Waiting, DrainError> {
+    async fn after(&self, mut done: Vec<Place>, entries_max: usize) -> Result<Waiting, DrainError> {
         done.sort_by_key(|place| Reverse(place.sequence));
         let mut lost = None;
         for Place { sequence, mark, present } in done {
-            let page = self.log.page(sequence.saturating_sub(1), DRAIN_PAGE_ENTRIES + 1).await?;
+            let page = self.log.page(sequence.saturating_sub(1).into(), entries_max + 1).await?;
             let mut entries = page.entries.into_iter();
             let stands = |entry: &Entry| entry.sequence == sequence && mark_text(entry) == mark;
             if let Some(stood) = entries.next().filter(stands) {
                 // Hot state lost a later entry that was done.
                 let present = if lost.is_none() { present } else { String::new() };
-                let (entries, after) = (entries.collect(), Some((sequence, stood.mark)));
+                let mut entries: Vec<_> = entries.collect();
+                if entries.is_empty() && page.last > sequence {
+                    // An element of an external client may be too large to be read with the ones before it.
+                    let stood = LogPosition { sequence, mark: Some(stood.mark) };
+                    entries = self.log.page(stood, entries_max).await?.entries;
+                }
+                let after = Some((sequence, stood.mark));
                 return Ok(Waiting { entries, last: page.last, present, after, set_back: lost });
             }
             lost.get_or_insert((sequence, mark));
         }
-        let page = self.log.page(0, DRAIN_PAGE_ENTRIES).await?;
+        let page = self.log.page(LogPosition::START, entries_max).await?;
         let (last, present) = (page.last, String::new());
         Ok(Waiting { entries: page.entries, last, present, after: None, set_back: lost })
     }
@@ -282,12 +309,28 @@ impl Consumer {
         if is_needed { self.trim(done, epoch).await } else { Ok(()) }
     }
 
+    /// How far the other readers have come. One that does not say it may have read nothing: then nothing is trimmed, and the
+    /// delivery goes on. For a moment none of them is asked again.
+    async fn positions(&self) -> Vec<LogPosition> {
+        let unknown = vec![LogPosition::START; self.readers.len()];
+        if self.readers_failed_at.lock().is_some_and(|at| at.elapsed() < READER_PAUSE) {
+            return unknown;
+        }
+        let positions = try_join_all(self.readers.iter().map(|reader| reader.position()));
+        let reason = match timeout(READER_WAIT_MAX, positions).await {
+            Ok(Ok(positions)) => return positions,
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "it takes too long".to_owned(),
+        };
+        *self.readers_failed_at.lock() = Some(Instant::now());
+        self.lag.update(|stats| stats.errors += 1);
+        tracing::warn!(log = %self.name, reason, "the log is not trimmed: one of its readers does not say how far it is");
+        unknown
+    }
+
     /// Notes what is done, and trims what all other readers have read too.
     async fn trim(&self, done: Done, epoch: i64) -> Result<(), DrainError> {
-        let mut readers = Vec::with_capacity(self.readers.len());
-        for reader in &self.readers {
-            readers.push(reader.position().await?);
-        }
+        let readers = self.positions().await;
         let is_complete = readers.iter().all(|position| position.sequence >= done.sequence);
         let is_held = self.log.trim(done, readers, epoch).await?;
         let mut lease = self.lease.lock();

@@ -50,7 +50,7 @@ impl Server {
         let history = embedded_history(&folder);
         let consumers = emberkeep_games::consumers(&store, &history).expect("declared").into_iter().collect();
         let recorder = Recorder::open(folder.join("spool"), SpoolOptions::default()).expect("our folder");
-        let tier = HistoryTier::new(history, consumers).with_recorder(recorder);
+        let tier = HistoryTier::new(history, consumers).with_recorder(recorder, &store);
         let listening = listen_with_history(store.clone(), Some(tier), &settings).await.expect("a free port");
         Server { listening, store, _folder: Some(folder) }
     }
