@@ -445,7 +445,8 @@ async fn metrics_show_dead_letters() {
     let combat =
         waiting.iter().map(|(log, _)| log).find(|log| log.contains("combat")).expect("a log of hits");
     let shard = Shards::default().partitions(server.store.key_layout())[0];
-    let foreign = server.store.scope(shard).transact(|tx| {
+    let scope = server.store.scope(shard);
+    let foreign = scope.transact(|tx| {
         tx.raw_write(tx.raw_name(&COMBAT_LOG.key()), Write::RPush(vec!["not an entry".into()]))
     });
     foreign.await.expect("written");

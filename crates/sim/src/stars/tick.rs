@@ -8,7 +8,7 @@ use super::sky::Sky;
 use anyhow::Context;
 use emberkeep::games::galaxy::{
     AttitudeMode, BodyState, Controls, Error, GalaxyState, Maneuver, ManeuverChange, MotionChange, Rule,
-    RuleMode, Ship, ShipId, Step, World,
+    RuleMode, Ship, ShipId, NextTick, World,
 };
 
 /// The status of a maneuver that goes on, and of one that is over.
@@ -33,7 +33,7 @@ pub(super) async fn advance(
     galaxy: &GalaxyState,
     sky: &mut Sky,
     world: &mut World,
-    step: &Step,
+    step: &NextTick,
 ) -> anyhow::Result<()> {
     let before = Surroundings { sky, world };
     let mut flights = Vec::with_capacity(world.ships.len());
