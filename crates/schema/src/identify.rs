@@ -58,6 +58,17 @@ impl Schema {
     }
 }
 
+impl Declaration {
+    /// Whether a raw key laid out by `layout` is of this family and, as far as the key says, of this partition. It
+    /// allocates nothing.
+    pub fn has_key(&self, layout: &KeyLayout, raw: &[u8], partition: &str) -> bool {
+        let Some((tag, name)) = layout.strip(raw) else { return false };
+        let Some(cut) = self.cut(name) else { return false };
+        let is_here = |text: Option<&str>| text.is_none_or(|text| text == partition);
+        is_here(tag) && is_here(cut.partition) && is_here(self.partition_fixed)
+    }
+}
+
 /// Reads `name` as a key of `declaration`, behind `tag` on a Cluster.
 fn of_family(declaration: &'static Declaration, tag: Option<&str>, name: &str) -> Option<KeyIdentity> {
     let cut = declaration.cut(name)?;
@@ -114,6 +125,18 @@ mod tests {
                 format!("{} {partition:?} {parts:?}", declaration.name)
             }
         }
+    }
+
+    #[test]
+    fn a_family_has_the_keys_of_its_partition() {
+        let (vote, session) = (<VOTE as crate::Family>::DECLARATION, <SESSION as crate::Family>::DECLARATION);
+        let (single, cluster) = (KeyLayout::single(), KeyLayout::cluster());
+        let has = |layout, raw: &str| vote.has_key(layout, raw.as_bytes(), "r1");
+        assert!(has(&single, "brp:room:r1:vote:3:x") && has(&cluster, "{r1}brp:room:r1:vote:3:x"));
+        assert!(!has(&single, "brp:room:r2:vote:3:x") && !has(&cluster, "{r2}brp:room:r1:vote:3:x"));
+        assert!(!has(&single, "brp:room:r1:vote:x:x") && !has(&cluster, "brp:room:r1:vote:3:x"));
+        assert!(session.has_key(&single, b"session:7", "any"), "on one server all partitions share it");
+        assert!(!session.has_key(&cluster, b"{s1}session:7", "s2"));
     }
 
     #[test]

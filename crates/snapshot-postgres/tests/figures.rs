@@ -8,54 +8,67 @@ use emberkeep_snapshot::{FileStore, KeyChoice, Label, SnapshotStore, Snapshots};
 use emberkeep_snapshot_postgres::PostgresStore;
 use emberkeep_testkit::{block_on, postgres, redis, scratch};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 const SHIPS: u32 = 10_000;
 const TICK: Duration = Duration::from_millis(100);
+const SNAPSHOTS: usize = 20;
+/// Not a multiple of a tick, so that snapshots begin anywhere in one.
+const PAUSE: Duration = Duration::from_millis(370);
 
-/// Ticks until it is stopped; how long each was late at its end, counted from its planned begin.
-async fn tick(hot: Store, ring: Ring, stop: Arc<AtomicBool>) -> Vec<Duration> {
-    let (begin, mut late) = (tokio::time::Instant::now(), Vec::new());
+/// How long ticks took, of those beside a snapshot and of the others, in the same seconds: what else the machine does
+/// slows both.
+#[derive(Default)]
+struct Ticks {
+    beside: Vec<Duration>,
+    alone: Vec<Duration>,
+}
+
+/// Ticks until it is stopped.
+async fn tick(hot: Store, ring: Ring, stop: Arc<AtomicBool>, running: Arc<AtomicUsize>) -> Ticks {
+    let (begin, mut ticks) = (tokio::time::Instant::now(), Ticks::default());
     for number in 0u32.. {
         tokio::time::sleep_until(begin + TICK * number).await;
+        let (before, started) = (running.load(Ordering::SeqCst), Instant::now());
         put_ships(&hot, &ring, 0..SHIPS, i64::from(number)).await;
-        late.push((begin + TICK * number).elapsed());
+        let took = started.elapsed();
+        // Odd while a snapshot is made: it ran at the begin or the end of the tick, or in between.
+        let is_beside = before % 2 == 1 || running.load(Ordering::SeqCst) != before;
+        if is_beside { &mut ticks.beside } else { &mut ticks.alone }.push(took);
         if stop.load(Ordering::Relaxed) {
             break;
         }
     }
-    late
+    ticks
 }
 
-fn worst_and_median(mut all: Vec<Duration>) -> (Duration, Duration) {
+/// Worst and median.
+fn shown(all: &[Duration]) -> String {
+    let mut all = all.to_vec();
     all.sort();
-    (all[all.len() - 1], all[all.len() / 2])
-}
-
-async fn ticks_during(hot: &Store, ring: &Ring, work: impl Future<Output = ()>) -> (Duration, Duration) {
-    let stop = Arc::new(AtomicBool::new(false));
-    let ticking = tokio::spawn(tick(hot.clone(), ring.clone(), stop.clone()));
-    work.await;
-    stop.store(true, Ordering::Relaxed);
-    worst_and_median(ticking.await.expect("no panic"))
+    let worst = all.last().copied().unwrap_or_default();
+    let median = all.get(all.len() / 2).copied().unwrap_or_default();
+    format!("{} worst {worst:.1?} median {median:.1?}", all.len())
 }
 
 async fn measure(name: &str, hot: Store, store: Arc<dyn SnapshotStore>) {
     let (ring, snapshots) = (fresh_ring(&hot), Snapshots::new(hot.clone(), store));
     let keys = keys_of(&ring);
     put_ships(&hot, &ring, 0..SHIPS, 0).await;
-    let alone = ticks_during(&hot, &ring, tokio::time::sleep(Duration::from_secs(4))).await;
+    let (stop, running) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let ticking = tokio::spawn(tick(hot.clone(), ring.clone(), stop.clone(), running.clone()));
     let (mut taken, mut took) = (None, Vec::new());
-    let beside = ticks_during(&hot, &ring, async {
-        let begin = Instant::now();
-        while begin.elapsed() < Duration::from_secs(6) {
-            let started = Instant::now();
-            taken = Some(snapshots.create(&keys, Label::default(), &mut |_| ()).await.expect("a snapshot"));
-            took.push(started.elapsed());
-        }
-    })
-    .await;
+    for _ in 0..SNAPSHOTS {
+        tokio::time::sleep(PAUSE).await;
+        let started = Instant::now();
+        running.fetch_add(1, Ordering::SeqCst);
+        taken = Some(snapshots.create(&keys, Label::default(), &mut |_| ()).await.expect("a snapshot"));
+        running.fetch_add(1, Ordering::SeqCst);
+        took.push(started.elapsed());
+    }
+    stop.store(true, Ordering::Relaxed);
+    let ticks = ticking.await.expect("no panic");
     let taken = taken.expect("some were made");
     assert_eq!(taken.keys, u64::from(SHIPS));
     put_ships(&hot, &ring, 0..SHIPS, -1).await;
@@ -64,16 +77,8 @@ async fn measure(name: &str, hot: Store, store: Arc<dyn SnapshotStore>) {
         snapshots.restore(&taken.id, &keys, &KeyChoice::all(), &mut |_| ()).await.expect("a restore");
     let restored = started.elapsed();
     assert_eq!(report.changes.changed, u64::from(SHIPS));
-    let (worst, median) = worst_and_median(took.clone());
-    println!(
-        "{name}: tick alone worst {:.1?} median {:.1?}; beside {} snapshots worst {:.1?} median {:.1?}; \
-         a snapshot worst {worst:.1?} median {median:.1?}; restore {restored:.1?}",
-        alone.0,
-        alone.1,
-        took.len(),
-        beside.0,
-        beside.1
-    );
+    let (beside, alone, took) = (shown(&ticks.beside), shown(&ticks.alone), shown(&took));
+    println!("{name}: ticks beside {beside}; alone {alone}; snapshots {took}; restore {restored:.1?}");
 }
 
 fn embedded() -> Store {

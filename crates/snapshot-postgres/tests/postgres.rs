@@ -4,7 +4,9 @@ use emberkeep_hot::{Store, embedded::Embedded};
 use emberkeep_snapshot::testing::{self, fresh_ring, keys_of, put_ships, state};
 use emberkeep_snapshot::{Error, KeyChoice, Label, Progress, SnapshotStore, Snapshots};
 use emberkeep_snapshot_postgres::PostgresStore;
-use emberkeep_testkit::{PostgresServer, SmallDisk, block_on, postgres, require, scratch, shared_postgres};
+use emberkeep_testkit::{
+    Certificates, PostgresServer, SmallDisk, block_on, postgres, require, scratch, shared_postgres,
+};
 use std::sync::Arc;
 
 fn embedded() -> Store {
@@ -184,4 +186,25 @@ fn a_full_server_keeps_nothing_of_a_snapshot_and_takes_the_next_one() {
         assert_eq!(snapshots.verify(&taken.id).await.map(|info| info.keys), Ok(150));
     });
     drop(server);
+}
+
+#[test]
+fn a_private_authority_is_trusted_when_it_is_named_and_only_then() {
+    let (Some(certificates), Some(server)) = (require(Certificates::make()), postgres()) else { return };
+    let url = server.fresh_database();
+    server.require_tls(&certificates);
+    let ca = |certificates: &Certificates| format!("{url}?ca={}", certificates.path("ca.pem").display());
+    block_on(async {
+        let store = connected(&ca(&certificates)).await;
+        assert_eq!(store.raise_generation("Ring:r", 0).await, Ok(1));
+        let other = Certificates::make().expect("openssl worked a moment ago");
+        for untrusted in [ca(&other), format!("{url}?sslmode=require")] {
+            let error = PostgresStore::connect(&untrusted).await.err().expect("it is refused");
+            assert!(error.to_string().contains("certificate"), "{error}");
+        }
+        let plain = PostgresStore::connect(&url).await.err();
+        assert!(matches!(plain, Some(Error::Denied { .. })), "{plain:?}");
+        let missing = PostgresStore::connect(&format!("{url}?ca=/no/such/ca.pem")).await.err();
+        assert!(matches!(missing, Some(Error::Invalid { .. })), "{missing:?}");
+    });
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::binaries::{postgres_programs, setpriv};
+use crate::certificates::Certificates;
 use crate::port::free_port;
 use crate::process::ChildGuard;
 use crate::scratch::{Scratch, scratch};
@@ -163,6 +164,25 @@ impl PostgresServer {
         self.sql("postgres", &format!("CREATE TABLESPACE {name} LOCATION '{}'", place.display()));
         self.sql("postgres", &format!("CREATE DATABASE {name} TABLESPACE {name}"));
         format!("postgres://tester@127.0.0.1:{}/{name}", self.port)
+    }
+
+    /// Lets clients encrypt, with the server's certificate. Plain connections are refused from then on.
+    ///
+    /// # Panics
+    /// When the server does not take it.
+    pub fn require_tls(&self, certificates: &Certificates) {
+        for (from, name, mode) in [("server.pem", "server.crt", 0o644), ("server.key", "server.key", 0o600)] {
+            let to = self.data().join(name);
+            fs::copy(certificates.path(from), &to).expect("a file of the test");
+            fs::set_permissions(&to, fs::Permissions::from_mode(mode)).expect("our file");
+            if let Some(account) = &self.account {
+                chown(&to, Some(account.uid), Some(account.gid)).expect("we are root");
+            }
+        }
+        let rules = "hostssl all all 127.0.0.1/32 trust\n";
+        fs::write(self.data().join("pg_hba.conf"), rules).expect("a file of the test");
+        fs::write(self.data().join("postgresql.auto.conf"), "ssl = on\n").expect("a file of the test");
+        self.restart().expect("it starts again");
     }
 
     /// Runs statements by `psql`, in a database by its name or URL; returns what it prints.

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::limits::{DUMP_KEYS_TOGETHER, DUMP_RESTARTS_MAX, REPLY_ELEMENTS_MAX, SCAN_PAGE_MAX};
 use crate::tx::RawTx;
 use bytes::Bytes;
-use emberkeep_schema::{Declaration, KeyIdentity, KeyLayout, KindName, Partition, Schema, Topology};
+use emberkeep_schema::{Declaration, KeyLayout, KindName, Partition, Schema, Topology};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ use std::sync::Arc;
 /// Keys of Emberkeep itself (`ember:…`) are in it only if a family declares them.
 #[derive(Debug, Clone)]
 pub struct PartitionKeys {
-    schema: Arc<Schema>,
+    /// Its families but for logs and channels.
+    chosen: Arc<[&'static Declaration]>,
     type_name: &'static str,
     text: Bytes,
-    only: Option<Arc<[&'static str]>>,
 }
 
 impl PartitionKeys {
@@ -30,7 +30,7 @@ impl PartitionKeys {
     pub fn of<P: Partition>(schema: &Schema, partition: &P) -> PartitionKeys {
         let mut text = Vec::new();
         partition.write(&mut text);
-        PartitionKeys { schema: Arc::new(schema.clone()), type_name: P::NAME, text: text.into(), only: None }
+        PartitionKeys::chosen(schema, P::NAME, text.into())
     }
 
     /// The same by the name of the partition's type, or of its part in patterns, and its text: for tools.
@@ -49,12 +49,24 @@ impl PartitionKeys {
             return Err(Error::invalid("partition", format!("{text:?} is not a {}", family.partition)));
         }
         let text = Bytes::copy_from_slice(text.as_bytes());
-        Ok(PartitionKeys { schema: Arc::new(schema.clone()), type_name: family.partition, text, only: None })
+        Ok(PartitionKeys::chosen(schema, family.partition, text))
+    }
+
+    fn chosen(schema: &Schema, type_name: &'static str, text: Bytes) -> PartitionKeys {
+        let is_state = |family: &&'static Declaration| {
+            family.partition == type_name && !matches!(family.kind, KindName::Log | KindName::Channel)
+        };
+        PartitionKeys {
+            chosen: schema.families().iter().copied().filter(is_state).collect(),
+            type_name,
+            text,
+        }
     }
 
     /// Only the keys of these families, by name.
     pub fn only(mut self, families: &[&'static str]) -> PartitionKeys {
-        self.only = Some(families.into());
+        let chosen = self.chosen.iter().copied();
+        self.chosen = chosen.filter(|family| families.contains(&family.name)).collect();
         self
     }
 
@@ -69,23 +81,14 @@ impl PartitionKeys {
     }
 
     /// The families whose keys are meant.
-    pub fn families(&self) -> impl Iterator<Item = &'static Declaration> + '_ {
-        self.schema.families().iter().copied().filter(|family| self.chooses(family))
-    }
-
-    fn chooses(&self, family: &Declaration) -> bool {
-        family.partition == self.type_name
-            && !matches!(family.kind, KindName::Log | KindName::Channel)
-            && self.only.as_ref().is_none_or(|only| only.contains(&family.name))
+    pub fn families(&self) -> &[&'static Declaration] {
+        &self.chosen
     }
 
     /// The family of a raw key, if it is one of these keys.
     pub fn family_of(&self, layout: &KeyLayout, raw: &[u8]) -> Option<&'static Declaration> {
-        let KeyIdentity::Family { declaration, partition, .. } = self.schema.identify(layout, raw)? else {
-            return None;
-        };
-        let is_here = partition.is_none_or(|partition| partition.as_bytes() == self.text);
-        (is_here && self.chooses(declaration)).then_some(declaration)
+        let text = std::str::from_utf8(&self.text).ok()?;
+        self.chosen.iter().copied().find(|family| family.has_key(layout, raw, text))
     }
 
     fn filter(&self, layout: KeyLayout) -> KeyFilter {
