@@ -85,7 +85,7 @@ impl Step {
 }
 
 /// What a step needs to know.
-struct Clock {
+struct StepInput {
     head: TickHead,
     scale: f64,
     is_synchronized: bool,
@@ -159,7 +159,7 @@ impl TickRun {
         })
     }
 
-    async fn clock(&self) -> Result<Clock> {
+    async fn clock(&self) -> Result<StepInput> {
         let (lease, epoch, half_ms) = (self.lease.clone(), self.epoch, self.life.as_millis() as i64 / 2);
         let transaction = move |tx: &mut Tx<'_, Galaxy>| {
             let now_ms = tx.now();
@@ -174,7 +174,7 @@ impl TickRun {
                     tx.exists(&STAGED.key()),
                 )
             })?;
-            Ok(Clock {
+            Ok(StepInput {
                 head: head.ok_or_else(|| Error::not_found("tick", "head"))?,
                 scale: scale.unwrap_or(1.0),
                 is_synchronized: sync.unwrap_or(true),
@@ -304,7 +304,7 @@ fn renew_in_time(
     }
 }
 
-fn next_step(clock: &Clock, elapsed: Duration, changes: Vec<Change>, through: u64) -> Step {
+fn next_step(clock: &StepInput, elapsed: Duration, changes: Vec<Change>, through: u64) -> Step {
     let head = &clock.head;
     let elapsed_us = i64::try_from(elapsed.as_micros()).unwrap_or(i64::MAX);
     let now_us = GameTime::from_millis(clock.now_ms).micros();
