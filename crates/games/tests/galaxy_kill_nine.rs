@@ -92,7 +92,11 @@ fn check(view: &TickView, last: (i64, i64)) -> (i64, i64) {
     let mixed = view.world.ships.iter().find(|(_, ship)| ship.motion.position.x != view.tick as f64);
     if mixed.is_some() || place < last || !matches!(view.world.ships.len() as u128, 0 | SHIPS) {
         // The harness of a child swallows what a panic of a task says.
-        let _ = writeln!(std::io::stdout(), "mixed {place:?} after {last:?}: {mixed:?}, {} ships", view.world.ships.len());
+        let _ = writeln!(
+            std::io::stdout(),
+            "mixed {place:?} after {last:?}: {mixed:?}, {} ships",
+            view.world.ships.len()
+        );
     }
     assert_eq!(mixed, None, "tick {place:?}");
     assert!(place >= last, "{place:?} after {last:?}");

@@ -2,8 +2,8 @@
 //! Redis itself refuses what is another's.
 
 use emberkeep_games::galaxy::{
-    Body, BodyName, Controls, Error, GalaxyState, MotionChange, NewRule, NewShip, PlayerId, RuleMode, SHIP, ShipId,
-    SocketRequest, StartRequest, SystemId, Vector, schema,
+    Body, BodyName, Controls, Error, GalaxyState, MotionChange, NewRule, NewShip, PlayerId, RuleMode, SHIP,
+    ShipId, SocketRequest, StartRequest, SystemId, Vector, schema,
 };
 use emberkeep_hot::{self as hot, Store};
 use emberkeep_hot_redis::{RedisEngine, acl_file};
