@@ -148,7 +148,7 @@ pub const SOCKETS_COUNTED_EVERY: Duration = Duration::from_millis(10);
 /// Interval of the comments that keep a stream of events open.
 pub const STREAM_HEARTBEAT_EVERY: Duration = Duration::from_secs(15);
 
-/// Interval in which the present tick of Galaxy is looked for while somebody watches.
+/// Interval in which the present tick of Galaxy is looked for while there are watchers.
 pub const TICK_POLL_EVERY: Duration = Duration::from_millis(20);
 /// Minimum time between two ticks that a watcher of Galaxy is sent, in the long run.
 pub const TICK_FRAME_EVERY: Duration = Duration::from_millis(100);

@@ -20,18 +20,18 @@ use uuid::Uuid;
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"name": "PlayerOne"}))]
-pub(super) struct Registration {
+pub(super) struct PilotRegistration {
     /// 1 to 64 bytes.
     name: String,
 }
 
 /// Checks that a player may register: registration is open, and the id is not that of a deleted player. Nothing is stored.
 #[utoipa::path(post, path = "/v1/galaxy/players/{player_id}/register", tag = "galaxy", params(PilotPath),
-    request_body = Registration, responses((status = 204, description = "The player may register"), Conflict))]
+    request_body = PilotRegistration, responses((status = 204, description = "The player may register"), Conflict))]
 pub(super) async fn register_pilot(
     Acting(galaxy): Acting,
     Path(player): PilotPath,
-    Json(body): Json<Registration>,
+    Json(body): Json<PilotRegistration>,
 ) -> Result<StatusCode, ApiError> {
     galaxy.players().register(player, body.name).await?;
     Ok(StatusCode::NO_CONTENT)

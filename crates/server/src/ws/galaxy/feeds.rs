@@ -1,6 +1,6 @@
 //! Follows the present tick for all watchers of this process.
 //!
-//! Budget while somebody watches: a read of a small key every [`TICK_POLL_EVERY`], and at most ten times a second a read of
+//! Budget while there are watchers: a read of a small key every [`TICK_POLL_EVERY`], and at most ten times a second a read of
 //! the tick as a whole. Without watchers nothing is read.
 
 use super::frame::{Frame, split};
@@ -107,7 +107,7 @@ impl Feeds {
         }
     }
 
-    /// Whether somebody watches. Systems without a watcher are forgotten.
+    /// Whether there are watchers. Systems without a watcher are forgotten.
     fn is_watched(&self) -> bool {
         let mut systems = self.0.systems.lock();
         systems.retain(|_, publisher| publisher.receiver_count() > 0);

@@ -21,7 +21,7 @@ pub(super) struct Frame {
     world: World,
     /// The frame before, of the same generation, and what changed since.
     delta: Option<(Place, Utf8Bytes)>,
-    /// The whole tick, once somebody needs it.
+    /// The whole tick, once it is needed.
     state: OnceLock<Utf8Bytes>,
 }
 

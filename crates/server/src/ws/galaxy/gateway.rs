@@ -28,7 +28,7 @@ struct Inner {
     open: Mutex<HashMap<Name, OpenPilot>>,
     /// Whether there was ever a connection: a server without players writes no lease.
     was_used: AtomicBool,
-    /// Held for a renewal, and shared by whoever opens or closes: a renewal closes what it does not know.
+    /// Held for a renewal, and shared by openings and closings: a renewal closes what it does not know.
     renewal: RwLock<()>,
 }
 
