@@ -17,3 +17,6 @@ mod session;
 pub(crate) use feeds::Feeds;
 pub(crate) use gateway::GalaxyGateway;
 pub(crate) use session::{GalaxyClient, serve};
+
+#[cfg(test)]
+mod tests;
