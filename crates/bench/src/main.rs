@@ -4,7 +4,7 @@
 //! hit fails, but the proofs are in the tests.
 //!
 //! Reading order: `suite` (the rounds), `measure` and `row` (what a figure is), then any file of `hot`, `history`,
-//! `darkages` or `server`. `sessions` and `targets` describe what is stored, `bare_map` and `peer` are what we are compared with.
+//! `darkages`, `tick` or `server`. `sessions` and `targets` describe what is stored, `bare_map` and `peer` are what we are compared with.
 //! `worker_processes` and `worker` are this binary again, where a workload needs further processes.
 
 mod bare_map;
@@ -20,6 +20,7 @@ mod server;
 mod sessions;
 mod suite;
 mod targets;
+mod tick;
 mod worker;
 mod worker_processes;
 
@@ -46,6 +47,8 @@ enum Command {
     History(SuiteArgs),
     /// DarkAges: positions, zones, spatial queries and rate limits beside plain commands; about a minute
     Darkages(SuiteArgs),
+    /// Galaxy: ticks of thousands of ships beside a plain pipeline, and what readers pay; about two minutes
+    Tick(SuiteArgs),
     /// The server: HTTP and WebSocket with clients on the same machine; about three minutes
     Server(SuiteArgs),
     /// A further process of a workload
@@ -81,6 +84,7 @@ fn main() -> Result<()> {
         Command::Hot(args) => suite::run(hot::WORKLOADS, &args),
         Command::History(args) => suite::run(history::WORKLOADS, &args),
         Command::Darkages(args) => suite::run(darkages::WORKLOADS, &args),
+        Command::Tick(args) => suite::run(tick::WORKLOADS, &args),
         Command::Server(args) => suite::run(server::WORKLOADS, &args),
         Command::Worker(worker) => worker::run(worker),
     }

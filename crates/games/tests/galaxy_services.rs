@@ -87,7 +87,7 @@ async fn services_of_galaxy_have_the_rights_that_their_acl_gives() {
     operations_without_rights(&server, ship, player).await;
 
     assert_eq!(players.players().delete_player(player).await.unwrap().ships, 1);
-    assert_eq!(physics.physics().clear_bodies().await, Ok(1));
+    assert_eq!(physics.physics().clear_bodies().await, Ok(2), "Earth, and Ceres of a plain command");
     run.reset(None).await.unwrap();
     assert_eq!(engine.era().await.unwrap().generation, 2);
 }

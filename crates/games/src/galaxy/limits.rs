@@ -36,8 +36,8 @@ pub const CHUNK_ENTITIES_MAX: usize = 250;
 pub const CHUNKS_PER_READ: usize = 16;
 /// Hashes that one commit of a tick updates.
 pub const HASHES_PER_COMMIT: usize = 50;
-/// Commits of a tick that are in flight.
-pub const COMMITS_AT_ONCE: usize = 8;
+/// Commits of a tick that are in flight. Those that wait share a call to the server, which must stay below 2 ms.
+pub const COMMITS_AT_ONCE: usize = 3;
 /// Entities of the galaxy, all kinds together.
 pub const ENTITIES_MAX: usize = 200_000;
 /// Queued changes that wait for the next tick.

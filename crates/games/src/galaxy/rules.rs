@@ -58,7 +58,7 @@ impl Trigger {
     }
 }
 
-/// Refuses what is no list of 1 to 5 JSON objects.
+/// Refuses what is not a list of 1 to 5 JSON objects.
 pub(super) fn check_actions(json: &str) -> Result<()> {
     check_length("actions", json)?;
     let actions: Vec<serde_json::Map<String, serde_json::Value>> = serde_json::from_str(json)
@@ -70,7 +70,7 @@ pub(super) fn check_actions(json: &str) -> Result<()> {
     Ok(())
 }
 
-/// Refuses what is no JSON object.
+/// Refuses what is not a JSON object.
 pub(super) fn check_object(what: &'static str, json: &str) -> Result<()> {
     check_length(what, json)?;
     let object: std::result::Result<serde_json::Map<String, serde_json::Value>, _> =

@@ -33,7 +33,7 @@ pub async fn a_service_writes_only_its_own_families(store: Store) {
     forbidden(players.api_gateway().rename_ship(player, ship, "x".into()).await, "players", &["physics"]);
     let physics = space.state.acting_as(&PHYSICS);
     forbidden(
-        physics.tick_engine().start(StartRequest::new("p")).await.map(drop),
+        physics.tick_engine().start(StartRequest::new("engine-1")).await.map(drop),
         "physics",
         &["tick-engine"],
     );

@@ -194,7 +194,7 @@ pub(super) async fn clear<K: Kind>(
 
 /// Declares the reads of a kind.
 macro_rules! entity_reads {
-    ($($one:ident, $many:ident, $kind:ident, $id:ty, $entity:ident, $what:literal;)*) => {
+    ($(pub fn $one:ident, pub fn $many:ident, $kind:ident, $id:ty, $entity:ident, $what:literal;)*) => {
         impl GalaxyState {
             $(
                 #[doc = concat!("A ", $what, " as its hash has it; `None` if there is none.")]
@@ -219,10 +219,10 @@ macro_rules! entity_reads {
 }
 
 entity_reads! {
-    ship, ships_in, ShipKind, ShipId, Ship, "ship";
-    body, bodies_in, BodyKind, BodyName, Body, "body";
-    station, stations_in, StationKind, StationId, Station, "station";
-    jumpgate, jumpgates_in, JumpgateKind, JumpgateId, Jumpgate, "jump gate";
+    pub fn ship, pub fn ships_in, ShipKind, ShipId, Ship, "ship";
+    pub fn body, pub fn bodies_in, BodyKind, BodyName, Body, "body";
+    pub fn station, pub fn stations_in, StationKind, StationId, Station, "station";
+    pub fn jumpgate, pub fn jumpgates_in, JumpgateKind, JumpgateId, Jumpgate, "jump gate";
 }
 
 /// Refuses a player who was deleted.

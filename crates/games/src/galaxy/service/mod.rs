@@ -37,17 +37,25 @@ use std::ops::Deref;
 pub struct GalaxyState {
     store: Store,
     cache: TickCache,
+    /// Whether handles act as the store's service and not as their own.
+    is_bound: bool,
 }
 
 impl GalaxyState {
     /// The hot state on a store.
     pub fn new(store: Store) -> GalaxyState {
-        GalaxyState { store, cache: TickCache::default() }
+        let is_bound = store.service().is_some();
+        GalaxyState { store, cache: TickCache::default(), is_bound }
     }
 
-    /// The same state, with the same remembered tick, on a store that acts as a service.
+    /// The same state, with the same remembered tick, for a caller that is a service: whatever handle it takes, it acts as
+    /// that.
     pub fn acting_as(&self, service: &'static Service) -> GalaxyState {
-        GalaxyState { store: self.store.clone().acting_as(service), cache: self.cache.clone() }
+        GalaxyState {
+            store: self.store.clone().acting_as(service),
+            cache: self.cache.clone(),
+            is_bound: true,
+        }
     }
 
     /// The store.
@@ -65,10 +73,10 @@ impl GalaxyState {
     }
 
     fn handle(&self, service: &'static Service) -> GalaxyState {
-        match self.store.service() {
-            Some(_) => self.clone(),
-            None => self.acting_as(service),
+        if self.is_bound {
+            return self.clone();
         }
+        GalaxyState { is_bound: false, ..self.acting_as(service) }
     }
 }
 

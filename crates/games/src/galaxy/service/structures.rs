@@ -11,7 +11,8 @@ use emberkeep_hot::{self as hot, Tx};
 
 macro_rules! structure_operations {
     ($($kind:ident, $entity:ident, $id:ident, $id_field:ident, $placed:ident, $what:literal,
-        $spawn:ident = $spawn_name:literal, $remove:ident = $remove_name:literal, $clear:ident = $clear_name:literal;)*) => {
+        pub fn $spawn:ident = $spawn_name:literal, pub fn $remove:ident = $remove_name:literal,
+        pub fn $clear:ident = $clear_name:literal;)*) => {
         impl Physics {
             $(
                 #[doc = concat!("Adds a ", $what, ". It is in the next tick.")]
@@ -50,9 +51,9 @@ macro_rules! structure_operations {
 
 structure_operations! {
     StationKind, Station, StationId, station_id, StationPlaced, "station",
-        spawn_station = "galaxy.spawn_station", remove_station = "galaxy.remove_station",
-        clear_stations = "galaxy.clear_stations";
+        pub fn spawn_station = "galaxy.spawn_station", pub fn remove_station = "galaxy.remove_station",
+        pub fn clear_stations = "galaxy.clear_stations";
     JumpgateKind, Jumpgate, JumpgateId, jumpgate_id, JumpgatePlaced, "jump gate",
-        spawn_jumpgate = "galaxy.spawn_jumpgate", remove_jumpgate = "galaxy.remove_jumpgate",
-        clear_jumpgates = "galaxy.clear_jumpgates";
+        pub fn spawn_jumpgate = "galaxy.spawn_jumpgate", pub fn remove_jumpgate = "galaxy.remove_jumpgate",
+        pub fn clear_jumpgates = "galaxy.clear_jumpgates";
 }

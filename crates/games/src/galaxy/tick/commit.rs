@@ -53,7 +53,7 @@ pub struct TickRun {
 
 /// The tick that comes next: its time, and the changes that it applies.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Step {
+pub struct NextTick {
     /// The generation of hot state.
     pub generation: i64,
     /// The number of the tick.
@@ -69,7 +69,7 @@ pub struct Step {
     is_applied: bool,
 }
 
-impl Step {
+impl NextTick {
     /// The queued changes, in their order.
     pub fn changes(&self) -> &[Change] {
         &self.changes
@@ -138,7 +138,7 @@ impl TickRun {
 
     /// Begins the next step, `elapsed` of real time after the one before (at most an hour), and renews the lease if half
     /// of its time is over. [`Error::Paused`] while the game is paused.
-    pub fn begin(&self, elapsed: Duration) -> Pending<'_, Result<Step>> {
+    pub fn begin(&self, elapsed: Duration) -> Pending<'_, Result<NextTick>> {
         Box::pin(async move {
             if elapsed > TICK_STEP_MAX {
                 return Err(Error::invalid(
@@ -210,7 +210,11 @@ impl TickRun {
     /// are not kept any more. Entities that were removed meanwhile are taken out of `world`.
     ///
     /// After an error begin a new step: it completes the tick if it was staged.
-    pub fn commit<'a>(&'a self, step: &'a mut Step, world: &'a mut World) -> Pending<'a, Result<TickHead>> {
+    pub fn commit<'a>(
+        &'a self,
+        step: &'a mut NextTick,
+        world: &'a mut World,
+    ) -> Pending<'a, Result<TickHead>> {
         Box::pin(async move {
             step.apply(world);
             let staged = self.physics().stage(self.epoch, step, world).await?;
@@ -228,13 +232,14 @@ impl TickRun {
             let transaction = move |tx: &mut Tx<'_, Galaxy>| {
                 lease.check(tx, epoch)?;
                 let staged: Option<StagedTick> = tx.get(&STAGED.key())?;
-                if staged.as_ref().map(|staged| &staged.head) != Some(&wanted) {
-                    let next = staged.map_or_else(|| "none".to_owned(), |staged| staged.head.label());
+                let staged = staged.map(|staged| staged.head);
+                let Some(staged) = staged.filter(|staged| staged.label() == wanted.label()) else {
+                    let next = "none that is staged".to_owned();
                     return Err(Error::StaleStep { step: wanted.label(), next });
-                }
-                put_head(tx, &wanted)?;
+                };
+                put_head(tx, &staged)?;
                 tx.del(&STAGED.key())?;
-                tx.log_trim(&CHANGES.key(), wanted.changes)?;
+                tx.log_trim(&CHANGES.key(), staged.changes)?;
                 Ok(())
             };
             let scope = self.engine().scope().for_operation(&SWITCH).named("galaxy.switch_tick");
@@ -304,7 +309,7 @@ fn renew_in_time(
     }
 }
 
-fn next_step(clock: &StepInput, elapsed: Duration, changes: Vec<Change>, through: u64) -> Step {
+fn next_step(clock: &StepInput, elapsed: Duration, changes: Vec<Change>, through: u64) -> NextTick {
     let head = &clock.head;
     let elapsed_us = i64::try_from(elapsed.as_micros()).unwrap_or(i64::MAX);
     let now_us = GameTime::from_millis(clock.now_ms).micros();
@@ -312,7 +317,7 @@ fn next_step(clock: &StepInput, elapsed: Duration, changes: Vec<Change>, through
     let scale = effective_scale(clock.scale, clock.is_synchronized, behind_us, elapsed_us);
     let advance_us = (elapsed_us as f64 * scale).round() as i64;
     let time = head.time().plus_micros(advance_us);
-    Step {
+    NextTick {
         generation: head.generation,
         tick: head.tick + 1,
         time,

@@ -5,7 +5,7 @@ use super::records::{Era, Phase, TickHead};
 use crate::galaxy::error::{Error, Result};
 use crate::galaxy::limits::{HOLDER_BYTES_MAX, TICK_LEASE as LEASE_LIFE};
 use crate::galaxy::model::GameTime;
-use crate::galaxy::schema::{ERA, Galaxy, HEAD, STAGED, TICK, TICK_LEASE, TIME};
+use crate::galaxy::schema::{CHANGES, ERA, Galaxy, HEAD, STAGED, TICK, TICK_LEASE, TIME};
 use crate::galaxy::service::{GalaxyState, TickEngine};
 use crate::world::word_problem;
 use emberkeep_hot::engine::Pending;
@@ -71,6 +71,7 @@ impl TickEngine {
             lease.check(tx, epoch)?;
             let (era, head, staged) =
                 tx.together(|tx| (tx.get(&ERA.key()), tx.get(&HEAD.key()), tx.exists(&STAGED.key())))?;
+            let is_first = era.is_none();
             let era = match era {
                 Some(era) => era,
                 None => {
@@ -80,7 +81,9 @@ impl TickEngine {
                 }
             };
             if head.is_none() {
-                begin_head(tx, era.generation, time)?;
+                // If the head was lost, the hashes have what was queued before.
+                let changes = if is_first { 0 } else { tx.log_last(&CHANGES.key())?.sequence };
+                begin_head(tx, TickHead { changes, ..TickHead::new(era.generation, 0, 0) }, time)?;
             }
             Ok((era, staged))
         };
@@ -88,14 +91,14 @@ impl TickEngine {
     }
 }
 
-/// The head of a galaxy that has none yet.
-fn begin_head(tx: &mut Tx<'_, Galaxy>, generation: i64, time: Option<GameTime>) -> hot::Result<()> {
+/// Writes the head of a galaxy that has none yet, at the tick and the time that other programs left.
+fn begin_head(tx: &mut Tx<'_, Galaxy>, head: TickHead, time: Option<GameTime>) -> hot::Result<()> {
     let (tick, stored) = tx.together(|tx| (tx.get(&TICK.key()), tx.get(&TIME.key())))?;
     let now = GameTime::from_millis(tx.now());
     let time = stored.or(time).unwrap_or(now);
     let drift = (now.micros() - time.micros()) as f64 / 1e6;
-    let head = TickHead { drift, ..TickHead::new(generation, tick.unwrap_or(0).max(0), time.micros()) };
-    put_head(tx, &head)
+    let tick = tick.unwrap_or(0).max(0);
+    put_head(tx, &TickHead { tick, time_us: time.micros(), drift, ..head })
 }
 
 /// Writes a head with the documented keys that say the same.

@@ -25,7 +25,7 @@ mod world;
 pub use change::{Change, MotionChange};
 pub use chunk::Chunk;
 pub(crate) use commit::running;
-pub use commit::{Step, TickRun};
+pub use commit::{NextTick, TickRun};
 pub use lease::StartRequest;
 pub use pins::PinnedTick;
 pub(crate) use read::TickCache;

@@ -2,7 +2,7 @@
 
 use super::change::Change;
 use super::chunk::Chunk;
-use super::commit::{Step, running};
+use super::commit::{NextTick, running};
 use super::records::{StagedTick, TickHead, label};
 use super::world::{Entity, World, chunks_of_systems};
 use crate::galaxy::error::{Error, Result};
@@ -35,7 +35,12 @@ impl Physics {
     /// that began the step ([`TickRun::epoch`](super::TickRun::epoch)).
     ///
     /// Of an entity that exists no more no hash is written.
-    pub fn stage<'a>(&'a self, epoch: i64, step: &'a Step, world: &'a World) -> Pending<'a, Result<Staged>> {
+    pub fn stage<'a>(
+        &'a self,
+        epoch: i64,
+        step: &'a NextTick,
+        world: &'a World,
+    ) -> Pending<'a, Result<Staged>> {
         Box::pin(async move {
             world.check()?;
             let entities = world.entities();
@@ -212,7 +217,7 @@ pub(super) fn lease() -> Result<Lease<TICK_LEASE>> {
     Ok(Lease::new(TICK_LEASE.key(), LEASE_LIFE)?)
 }
 
-fn head_of(step: &Step, entities: &[Entity]) -> TickHead {
+fn head_of(step: &NextTick, entities: &[Entity]) -> TickHead {
     let chunks = entities.len().div_ceil(CHUNK_ENTITIES_MAX) as i64;
     TickHead {
         drift: step.drift,

@@ -57,6 +57,7 @@ impl<P: Partition> Tx<'_, P> {
         F::Ttl: Automatic,
         C: Codec,
     {
+        self.check_family::<F>()?;
         let (raw, text) = (self.key(key), encoded::<F, C>(value)?);
         set_declared(&mut self.raw, raw, F::DECLARATION.ttl, |expiry| Write::Set(text, expiry))
     }
@@ -72,6 +73,7 @@ impl<P: Partition> Tx<'_, P> {
         F::Ttl: Automatic,
         C: Codec,
     {
+        self.check_family::<F>()?;
         let (raw, text) = (self.key(key), encoded::<F, C>(value)?);
         set_declared(&mut self.raw, raw, F::DECLARATION.ttl, |expiry| Write::SetIfGreater(text, expiry))
     }
