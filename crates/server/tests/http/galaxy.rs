@@ -191,7 +191,7 @@ async fn rules_and_maneuvers_belong_to_a_ship() {
         json!({"rule_id": "a:b"}),
         json!({"priority": 100}),
         json!({"mode": "often"}),
-        json!({"trigger": {"conditions": [condition; 6], "logic": "AND"}}),
+        json!({"trigger": {"conditions": vec![condition; 6], "logic": "AND"}}),
         json!({"trigger": {"conditions": [condition], "logic": "OR"}}),
         json!({"actions": []}),
     ] {
