@@ -154,6 +154,15 @@ pub const SOCKETS_COUNTED_EVERY: Duration = Duration::from_millis(10);
 /// Interval of the comments that keep a stream of events open.
 pub const STREAM_HEARTBEAT_EVERY: Duration = Duration::from_secs(15);
 
+/// Interval in which the present tick of Galaxy is looked for while there are watchers.
+pub const TICK_POLL_EVERY: Duration = Duration::from_millis(20);
+/// Minimum time between two ticks that a watcher of Galaxy is sent, in the long run.
+pub const TICK_FRAME_EVERY: Duration = Duration::from_millis(100);
+/// Pause before a failed read of the present tick, or a failed subscription, is repeated.
+pub const TICK_RETRY: Duration = Duration::from_secs(1);
+/// Star systems that are watched at a time on this server.
+pub const SYSTEMS_WATCHED_MAX: usize = 1_024;
+
 /// Default rate of room creation and setup per address and second.
 pub const ROOMS_PER_SECOND_DEFAULT: u32 = 5;
 /// Burst of room creation and setup, in seconds of the rate.

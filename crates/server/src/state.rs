@@ -12,11 +12,13 @@ use crate::security::client_ip::TrustedProxies;
 use crate::security::cors::AllowedOrigins;
 use crate::streams::Streams;
 use crate::ws::Hubs;
+use crate::ws::galaxy::{Feeds, GalaxyGateway};
 use crate::zone_reporters::ZoneReporters;
 use axum::http::HeaderMap;
 use bytes::Bytes;
 use emberkeep_games::darkages::DarkAges;
 use emberkeep_games::darkages::boards::Boards;
+use emberkeep_games::galaxy::GalaxyState;
 use emberkeep_games::monsters::{self, Monsters, PoisonRule};
 use emberkeep_games::party::Rooms;
 use emberkeep_games::reactors::{self, HitRules, Reactors};
@@ -75,6 +77,9 @@ pub(crate) struct Inner {
     pub(crate) rooms: Rooms,
     pub(crate) darkages: DarkAges,
     pub(crate) boards: Boards,
+    pub(crate) galaxy: GalaxyState,
+    pub(crate) galaxy_feeds: Feeds,
+    pub(crate) galaxy_gateway: GalaxyGateway,
     /// Absent if the server runs without history; set when it begins to listen.
     pub(crate) history: OnceLock<HistoryTier>,
     pub(crate) hubs: Hubs,
@@ -101,11 +106,15 @@ impl AppState {
         darkages: DarkAges,
     ) -> AppState {
         let (rooms, metrics) = (Rooms::new(store.clone()), Arc::new(Metrics::default()));
+        let galaxy = GalaxyState::new(store.clone());
         AppState(Arc::new(Inner {
             monsters: Monsters::new(store.clone()).poison_rule(poison),
             reactors: Reactors::new(store.clone()).hit_rules(hits),
             darkages,
             boards: Boards::new(&store),
+            galaxy_feeds: Feeds::new(galaxy.clone(), metrics.clone()),
+            galaxy_gateway: GalaxyGateway::new(galaxy.clone(), metrics.clone()),
+            galaxy,
             hubs: Hubs::new(rooms.clone(), metrics.clone()),
             rooms,
             history: OnceLock::new(),

@@ -7,6 +7,7 @@ mod rooms;
 mod server_process;
 mod start;
 mod votes;
+mod watchers;
 mod ws_client;
 
 use super::suite::Workload;
@@ -17,5 +18,6 @@ pub(super) const WORKLOADS: &[Workload] = &[
     Workload { name: "ws-votes", run: votes::votes },
     Workload { name: "ws-claims", run: claims::embedded },
     Workload { name: "ws-claims-redis", run: claims::redis },
+    Workload { name: "ws-watchers", run: watchers::watchers },
     Workload { name: "start", run: start::start },
 ];

@@ -25,12 +25,7 @@ impl WsClient {
         room: &Room,
         is_master: bool,
     ) -> Result<WsClient> {
-        let stream = TcpStream::connect(server).await?;
-        stream.set_nodelay(true)?;
-        let config = WebSocketConfig::default().read_buffer_size(4096).write_buffer_size(0);
-        let url = format!("ws://{server}/ws");
-        let (socket, _) = tokio_tungstenite::client_async_with_config(url, stream, Some(config)).await?;
-        let mut client = WsClient(socket);
+        let mut client = WsClient::connect(server, "/ws").await?;
         let mut payload = json!({ "room_code": room.code, "device_id": device, "protocol_version": 1 });
         if is_master {
             payload["master_key"] = room.key.as_str().into();
@@ -38,6 +33,24 @@ impl WsClient {
         client.send(&json!({ "type": "JOIN_ROOM", "payload": payload })).await?;
         client.expect("JOIN_OK").await?;
         Ok(client)
+    }
+
+    /// Connects and watches a system of Galaxy.
+    pub(super) async fn watch(server: SocketAddr, system: &str) -> Result<WsClient> {
+        let mut client = WsClient::connect(server, "/ws/galaxy").await?;
+        client.send(&json!({ "type": "AUTHENTICATE" })).await?;
+        client.expect("WELCOME").await?;
+        client.send(&json!({ "type": "SUBSCRIBE", "payload": { "system_id": system } })).await?;
+        Ok(client)
+    }
+
+    async fn connect(server: SocketAddr, path: &str) -> Result<WsClient> {
+        let stream = TcpStream::connect(server).await?;
+        stream.set_nodelay(true)?;
+        let config = WebSocketConfig::default().read_buffer_size(4096).write_buffer_size(0);
+        let url = format!("ws://{server}{path}");
+        let (socket, _) = tokio_tungstenite::client_async_with_config(url, stream, Some(config)).await?;
+        Ok(WsClient(socket))
     }
 
     pub(super) async fn send(&mut self, message: &Value) -> Result<()> {

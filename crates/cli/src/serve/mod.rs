@@ -205,11 +205,13 @@ async fn begin_demo(
     let zone = format!("/v1/darkages/zones/{CITY_ZONE}/members");
     *said += &format!("  city       {home}{zone}\n");
     *said += &format!("  kills      {home}/v1/darkages/kills\n");
+    *said += &format!("  stars      {home}/v1/galaxy/systems/sol\n");
     listening.add_home_link("Monsters of the demo", monsters);
     listening.add_home_link("Players in a zone of the demo's city", zone);
     listening.add_home_link("Kills of today in the city", "/v1/darkages/kills");
     let stats = format!("/v1/darkages/players/{CITY_PLAYER}/stats");
     listening.add_home_link("What a player of the city did", stats);
+    listening.add_home_link("Ships, stations and bodies of the demo's star system", "/v1/galaxy/systems/sol");
     listening.add_home_link("Room of the demo", format!("/v1/rooms/{}", room.room_code));
     Ok(ServerDemo::start(store.clone()))
 }

@@ -6,7 +6,7 @@ use crate::limits::STORE_RETRY;
 use axum::http::StatusCode;
 use emberkeep_games::darkages::archive;
 use emberkeep_games::party::{PlayerId, RoomCode};
-use emberkeep_games::{darkages, monsters, party, reactors};
+use emberkeep_games::{darkages, galaxy, monsters, party, reactors};
 use emberkeep_history as history;
 use emberkeep_hot as hot;
 use serde_json::{Value, json};
@@ -145,6 +145,38 @@ impl From<darkages::Error> for ApiError {
                 new(StatusCode::CONFLICT, "too_many_in_transit").with("shard", shard).retry_after(STORE_RETRY)
             }
             _ => new(StatusCode::INTERNAL_SERVER_ERROR, "internal"),
+        }
+    }
+}
+
+impl From<galaxy::Error> for ApiError {
+    fn from(error: galaxy::Error) -> ApiError {
+        use galaxy::Error as E;
+        let detail = error.to_string();
+        let conflict = |code| ApiError::new(StatusCode::CONFLICT, code, detail.clone());
+        match error {
+            E::Store(error) => error.into(),
+            E::Invalid { what, .. } => ApiError::invalid(detail).with("what", what),
+            E::NotFound { what, id } => ApiError::not_found(detail).with("what", what).with("id", id),
+            E::Exists { what, id } => conflict("exists").with("what", what).with("id", id),
+            E::NotOwner { ship, player } => {
+                conflict("not_owner").with("ship_id", ship.to_string()).with("player_id", player.to_string())
+            }
+            E::TooMany { what, max } => conflict("too_many").with("what", what).with("max", max),
+            E::RuleExists { ship, rule } => {
+                conflict("rule_exists").with("ship_id", ship.to_string()).with("rule_id", rule.as_str())
+            }
+            E::RegistrationClosed => conflict("registration_closed"),
+            E::PlayerDeleted { player } => conflict("player_deleted").with("player_id", player.to_string()),
+            E::Paused => conflict("paused"),
+            E::Busy { phase } => conflict("under_way").with("phase", phase).retry_after(STORE_RETRY),
+            E::LeaseHeld { left_ms, .. } => {
+                conflict("lease_held").with("left_ms", left_ms).retry_after(Duration::from_millis(left_ms))
+            }
+            E::StaleStep { .. } => conflict("stale_step"),
+            E::TickGone { .. } => conflict("tick_gone").retry_after(STORE_RETRY),
+            E::Lease(_) => conflict("lease_lost"),
+            _ => ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail),
         }
     }
 }

@@ -40,8 +40,9 @@ pub struct RunningServer {
     stop: watch::Sender<()>,
     /// `None` once it has failed.
     serving: Option<JoinHandle<()>>,
-    /// File reload, room signals, key counts and the sweep of sessions. They end with the server.
-    background: [JoinHandle<()>; 4],
+    /// File reload, room signals, key counts, the sweep of sessions, and Galaxy's ticks and presence. They end with the
+    /// server.
+    background: [JoinHandle<()>; 6],
     reload: Arc<Notify>,
     history: Option<RunningHistory>,
     app: AppState,
@@ -126,10 +127,11 @@ fn read(settings: &Settings) -> Result<(ReloadableFiles, AccessPolicy), ListenEr
 }
 
 /// Starts the background tasks.
-fn spawn_background(app: &AppState, files: ReloadableFiles, reload: &Arc<Notify>) -> [JoinHandle<()>; 4] {
+fn spawn_background(app: &AppState, files: ReloadableFiles, reload: &Arc<Notify>) -> [JoinHandle<()>; 6] {
     let (files, notified) = (Arc::new(Mutex::new(files)), reload.clone());
     let (hubs, store, metrics) = (app.hubs.clone(), app.store.clone(), app.metrics.clone());
     let (darkages, counted) = (app.darkages.clone(), app.metrics.clone());
+    let (feeds, gateway) = (app.galaxy_feeds.clone(), app.galaxy_gateway.clone());
     [
         supervise("files", app.metrics.clone(), move || reload::watch(files.clone(), notified.clone())),
         supervise("rooms", app.metrics.clone(), move || hubs.clone().listen()),
@@ -137,6 +139,8 @@ fn spawn_background(app: &AppState, files: ReloadableFiles, reload: &Arc<Notify>
         supervise("darkages-sweep", app.metrics.clone(), move || {
             darkages_sweep::run(darkages.clone(), counted.clone())
         }),
+        supervise("galaxy-ticks", app.metrics.clone(), move || feeds.clone().run()),
+        supervise("galaxy-presence", app.metrics.clone(), move || gateway.clone().run()),
     ]
 }
 
@@ -169,6 +173,7 @@ impl RunningServer {
     pub async fn end(mut self) -> emberkeep_hot::Result<()> {
         self.app.hubs.shutdown();
         self.app.streams.shutdown();
+        self.app.galaxy_feeds.shutdown();
         self.stop.send_replace(());
         if let Some(serving) = self.serving.take()
             && let Err(error) = serving.await

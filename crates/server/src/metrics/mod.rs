@@ -4,6 +4,7 @@
 //! never the path itself, so that the number of series is bounded.
 
 mod darkages;
+mod galaxy;
 mod histogram;
 mod history;
 pub(crate) mod key_counts;
@@ -17,6 +18,7 @@ use axum::http::Method;
 pub(crate) use darkages::DarkAgesCounters;
 use emberkeep_hot::engine::Stats;
 use emberkeep_hot::store::OperationStats;
+use galaxy::GalaxyCounters;
 use histogram::Histogram;
 use limit_counters::LimitCounters;
 use parking_lot::{Mutex, RwLock};
@@ -42,6 +44,7 @@ pub(crate) struct Metrics {
     pub(crate) sockets_too_slow: AtomicU64,
     pub(crate) limits: LimitCounters,
     pub(crate) darkages: DarkAgesCounters,
+    pub(crate) galaxy: GalaxyCounters,
 }
 
 /// Methods that are counted by name. All others share one series, because clients can invent methods.
@@ -122,6 +125,7 @@ impl Metrics {
             page.single(name, kind, help, value);
         }
         self.darkages.write(&mut page);
+        self.galaxy.write(&mut page);
         history::write(history, &mut page);
         self.limits.write(&mut page);
         page.text()

@@ -59,6 +59,10 @@ fn tags() -> Vec<Tag> {
             "darkages",
             "An MMO with zones: sessions, positions and fights, and their history. Times are milliseconds since 1970.",
         ),
+        (
+            "galaxy",
+            "A space simulation of several services: ships, whole ticks, clock and rules. The service of a token decides what it may write.",
+        ),
         ("rooms", "A party game on phones. `X-Master-Key` is the key that room creation returned."),
         ("server", "Health, metrics and this document."),
     ];

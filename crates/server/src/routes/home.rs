@@ -9,9 +9,10 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 const PAGE: &str = include_str!("home.html");
 const PROTOCOL: &str = include_str!("../../../../docs/party-protocol.md");
+const GALAXY_PROTOCOL: &str = include_str!("../../../../docs/galaxy-protocol.md");
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(home)).routes(routes!(protocol))
+    OpenApiRouter::new().routes(routes!(home)).routes(routes!(protocol)).routes(routes!(galaxy_protocol))
 }
 
 /// Returns the start page: links and live counters.
@@ -37,6 +38,13 @@ async fn home(State(app): State<AppState>) -> impl IntoResponse {
     responses((status = 200, description = "The protocol", body = String, content_type = "text/plain")))]
 async fn protocol() -> impl IntoResponse {
     ([(CONTENT_TYPE, "text/plain; charset=utf-8"), (CACHE_CONTROL, "no-cache")], PROTOCOL)
+}
+
+/// Returns the Galaxy protocol: the messages of the WebSocket at `/ws/galaxy`, in Markdown.
+#[utoipa::path(get, path = "/protocol/galaxy", tag = "server",
+    responses((status = 200, description = "The protocol", body = String, content_type = "text/plain")))]
+async fn galaxy_protocol() -> impl IntoResponse {
+    ([(CONTENT_TYPE, "text/plain; charset=utf-8"), (CACHE_CONTROL, "no-cache")], GALAXY_PROTOCOL)
 }
 
 /// Escapes text for HTML content and quoted attributes.

@@ -1,6 +1,8 @@
 //! The routes, and the layers around them.
 
 mod darkages;
+mod galaxy;
+mod galaxy_ws;
 mod health;
 mod home;
 mod monsters;
@@ -60,6 +62,8 @@ fn documented(app: &AppState) -> OpenApiRouter<AppState> {
         .merge(monsters::routes(app))
         .merge(reactors::routes(app))
         .merge(darkages::routes(app))
+        .merge(galaxy::routes(app))
+        .merge(public(galaxy_ws::routes()))
         .merge(public(ws::routes()))
         .merge(rooms::routes().route_layer(RoomCodeLimit(app.clone())))
 }

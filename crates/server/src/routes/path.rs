@@ -5,6 +5,7 @@ use crate::extract::{FromPath, Path, PathParameters};
 use emberkeep_games::darkages::boards::CATEGORIES;
 use emberkeep_games::darkages::history::BoardCategory;
 use emberkeep_games::darkages::{EntityId, ZoneId};
+use emberkeep_games::galaxy::{BodyName, JumpgateId, PlayerId, ShipId, StationId, SystemId};
 use emberkeep_games::monsters::{MonsterId, SkillId};
 use emberkeep_games::reactors::rules::check_classification;
 use emberkeep_games::reactors::{ReactorId, Spot};
@@ -37,6 +38,13 @@ pub(super) type UsernamePath = Path<Username>;
 pub(super) type EmailPath = Path<Email>;
 pub(super) type AttackerPath = Path<Attacker>;
 pub(super) type TargetPath = Path<Target>;
+pub(super) type ShipPath = Path<ShipId>;
+pub(super) type StationPath = Path<StationId>;
+pub(super) type JumpgatePath = Path<JumpgateId>;
+pub(super) type BodyPath = Path<BodyName>;
+pub(super) type SystemPath = Path<SystemId>;
+pub(super) type PilotPath = Path<PlayerId>;
+pub(super) type RulePath = Path<(ShipId, RuleName)>;
 pub(super) type SpotPath = Path<(Tenant, Field, Spot)>;
 
 /// A value of a path in the OpenAPI document.
@@ -127,6 +135,9 @@ pub(super) struct Connection(pub(super) Name);
 /// What an entity does.
 pub(super) struct Action(pub(super) Name);
 
+/// An automation rule of a ship.
+pub(super) struct RuleName(pub(super) String);
+
 /// Words without colons and braces.
 macro_rules! words {
     ($($id:ident, $name:literal, $description:literal, $example:literal;)+) => { $(
@@ -146,6 +157,8 @@ macro_rules! words {
 
 words! {
     Connection, "connection", "The connection, a word without `:`, `{` and `}`.", "conn-1";
+    BodyName, "body", "The celestial body, a word without `:`, `{` and `}`.", "Earth";
+    SystemId, "system", "The star system, a word without `:`, `{` and `}`.", "sol";
     Action, "action", "What the entity does, a word without `:`, `{` and `}`.", "attack";
 }
 
@@ -162,6 +175,11 @@ ids! {
     Username(String), "username", "The name, in whatever case.", "ann";
     Email(String), "email", "The e-mail address, in whatever case.", "ann@example.org";
     Attacker(i64), "attacker", "The player or creature that hits.", 12_345;
+    ShipId(Uuid), "ship", "The ship.", "550e8400-e29b-41d4-a716-446655440000";
+    StationId(Uuid), "station", "The station.", "770e8400-e29b-41d4-a716-446655440002";
+    JumpgateId(Uuid), "jumpgate", "The jump gate.", "770e8400-e29b-41d4-a716-446655440002";
+    PlayerId(Uuid), "player_id", "The player.", "660e8400-e29b-41d4-a716-446655440001";
+    RuleName(String), "rule", "The rule of the ship.", "low-fuel";
     Target(i64), "target", "The player or creature that is hit.", 12_346;
 }
 

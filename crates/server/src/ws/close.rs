@@ -6,7 +6,7 @@ use tokio_tungstenite::tungstenite;
 
 /// Why the server closes a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CloseReason {
+pub(crate) enum CloseReason {
     RoomClosed,
     RoomExpired,
     /// The room was migrated to another version of the protocol.
@@ -26,6 +26,12 @@ pub(super) enum CloseReason {
     Replaced,
     /// The master banned the device.
     Banned,
+    /// A connection to Galaxy did not authenticate in time.
+    NotAuthenticated,
+    /// The player was deleted.
+    PlayerDeleted,
+    /// The player's connections were closed by a caller of the API.
+    Removed,
 }
 
 impl CloseReason {
@@ -61,6 +67,7 @@ impl CloseReason {
             CloseReason::Banned => {
                 error("banned", "this device was banned from the room; the master can lift the ban")
             }
+            CloseReason::PlayerDeleted => error("player_deleted", "the player was deleted"),
             _ => None,
         }
     }
@@ -82,11 +89,14 @@ impl CloseReason {
             CloseReason::NotUtf8 => (1007, "not UTF-8"),
             CloseReason::Flood => (1008, "too many messages"),
             CloseReason::NoJoin => (1008, "expected JOIN_ROOM as the first message"),
+            CloseReason::NotAuthenticated => (1008, "expected AUTHENTICATE as the first message"),
             CloseReason::TooLarge => (1009, "message too large"),
             CloseReason::TooSlow => (1013, "too slow; connect again"),
             CloseReason::Full => (1013, "too many connections; try later"),
             CloseReason::Idle => (4000, "no sign of life"),
             CloseReason::Banned => (4003, "banned"),
+            CloseReason::PlayerDeleted => (4004, "player deleted"),
+            CloseReason::Removed => (4005, "closed by the game; connect again"),
             CloseReason::Replaced => (4001, "another connection of this device"),
         }
     }

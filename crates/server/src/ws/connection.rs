@@ -47,10 +47,10 @@ pub(crate) async fn serve(gateway: Gateway, mut socket: impl Connection, _permit
 }
 
 /// Counts an open WebSocket, also if its task panics: a shutdown waits until the count is 0.
-struct OpenSocket<'a>(&'a Metrics);
+pub(super) struct OpenSocket<'a>(&'a Metrics);
 
 impl OpenSocket<'_> {
-    fn new(metrics: &Metrics) -> OpenSocket<'_> {
+    pub(super) fn new(metrics: &Metrics) -> OpenSocket<'_> {
         metrics.sockets.fetch_add(1, Relaxed);
         OpenSocket(metrics)
     }
@@ -63,7 +63,7 @@ impl Drop for OpenSocket<'_> {
 }
 
 /// Sends the close frame, and waits until the client has received it.
-async fn close(socket: &mut impl Connection, reason: Option<CloseReason>) {
+pub(super) async fn close(socket: &mut impl Connection, reason: Option<CloseReason>) {
     if let Some(reason) = reason {
         let _ = socket.send(Message::Close(Some(reason.frame()))).await;
     }

@@ -15,6 +15,7 @@
 mod client_message;
 mod close;
 mod connection;
+pub(crate) mod galaxy;
 mod hub;
 mod hubs;
 mod join;
@@ -25,8 +26,10 @@ mod state_cache;
 mod subscriber;
 mod timing;
 
+pub(crate) use close::CloseReason;
 pub(crate) use connection::{Gateway, serve};
 pub(crate) use hubs::Hubs;
+pub(crate) use timing::Timing;
 
 #[cfg(test)]
 mod tests;

@@ -18,7 +18,7 @@ struct Envelope<'a, T> {
     payload: T,
 }
 
-fn envelope<T: Serialize>(kind: &str, sequence: Option<u64>, payload: T) -> Utf8Bytes {
+pub(super) fn envelope<T: Serialize>(kind: &str, sequence: Option<u64>, payload: T) -> Utf8Bytes {
     let text = serde_json::to_string(&Envelope { kind, sequence, payload });
     // Maps have string keys, so that serialization cannot fail.
     Utf8Bytes::from(text.unwrap_or_default())

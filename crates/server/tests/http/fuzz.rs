@@ -3,6 +3,7 @@
 use crate::auth::Tokens;
 use crate::support::{Server, TENANT};
 use emberkeep_games::darkages::{DarkAges, LoginPolicy, LoginRequest, Point, ZoneId};
+use emberkeep_games::galaxy::{GalaxyState, NewShip, PlayerId, ShipId};
 use emberkeep_games::monsters::{MonsterId, Monsters, SpawnRequest};
 use emberkeep_games::reactors::{CreateRequest, ReactorId, Reactors};
 use emberkeep_games::world::{Field, Tenant};
@@ -19,6 +20,9 @@ const BUDGET_S: u32 = 25;
 const RUN_MAX: Duration = Duration::from_secs(45);
 /// Left out: that whatever fits the schemas is accepted. Schemas do not know which room is open and who stands where.
 const UNFIT: &str = "positive_data_acceptance";
+/// A ship of Galaxy, and its player.
+const SHIP: &str = "550e8400-e29b-41d4-a716-446655440000";
+const PILOT: &str = "660e8400-e29b-41d4-a716-446655440001";
 /// Pause between two looks at the things that the client plays with.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
@@ -81,6 +85,8 @@ async fn keep_alive(store: Store) {
     let tenant = Tenant(TENANT.parse().expect("a tenant"));
     let field = Field { world: 0, channel: 1, map: 100_000_000, instance: uuid::Uuid::nil() };
     let id = MonsterId(1_000_000_000);
+    let physics = GalaxyState::new(store.clone()).physics();
+    let (ship, pilot) = (ShipId(SHIP.parse().expect("an id")), PlayerId(PILOT.parse().expect("an id")));
     let city = DarkAges::new(store, "fuzz").expect("a short name");
     loop {
         for player in [12_345, 12_346] {
@@ -92,6 +98,8 @@ async fn keep_alive(store: Store) {
             let _ = monsters.remove(tenant, id).await;
             let _ = monsters.spawn(tenant, SpawnRequest::new(field, 100_100, u32::MAX)).await;
         }
+        // Mostly it is there already, or its player was deleted, and that is well.
+        let _ = physics.spawn_ship(NewShip::new(ship, pilot, "Roci")).await;
         let mut request = CreateRequest::new(field, 2001, 0, 0);
         request.id = Some(ReactorId(1_000_000_001));
         // Mostly it is there already, and that is well.
@@ -106,7 +114,9 @@ async fn known_values(server: &Server) -> String {
     let (code, key) = (&room["room_code"], &room["master_key"]);
     format!(
         "[parameters]\n\"path.tenant\" = \"{TENANT}\"\n\"path.monster\" = 1000000000\n\
-         \"path.reactor\" = 1000000001\n\"path.entity\" = 12345\n\"path.player\" = 12345\n\"path.zone\" = 42\n\"path.code\" = {code}\n\"header.X-Master-Key\" = {key}\n"
+         \"path.reactor\" = 1000000001\n\"path.entity\" = 12345\n\"path.player\" = 12345\n\"path.zone\" = 42\n\
+         \"path.ship\" = \"{SHIP}\"\n\"path.player_id\" = \"{PILOT}\"\n\"path.system\" = \"sol\"\n\"path.body\" = \"Earth\"\n\
+         \"path.rule\" = \"low-fuel\"\n\"path.code\" = {code}\n\"header.X-Master-Key\" = {key}\n"
     )
 }
 

@@ -45,6 +45,9 @@ async fn the_protocol_page_is_the_one_of_the_documentation() {
     let page = Server::open().await.get("/protocol").await;
     assert_eq!(page.header("content-type"), Some("text/plain; charset=utf-8"));
     assert_eq!(page.text(), include_str!("../../../../docs/party-protocol.md"));
+    let page = Server::open().await.get("/protocol/galaxy").await;
+    assert_eq!(page.header("content-type"), Some("text/plain; charset=utf-8"));
+    assert_eq!(page.text(), include_str!("../../../../docs/galaxy-protocol.md"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

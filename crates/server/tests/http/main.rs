@@ -7,6 +7,7 @@ mod darkages_stream;
 mod docs_page;
 mod document;
 mod fuzz;
+mod galaxy;
 mod home;
 mod input;
 mod limits;

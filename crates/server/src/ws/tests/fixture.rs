@@ -21,14 +21,14 @@ const WAIT: Duration = Duration::from_secs(20);
 /// Never, as far as a test is concerned.
 pub(super) const NEVER: Duration = Duration::from_secs(3_600);
 
-pub(super) const CALM: Timing = Timing {
+pub(in crate::ws) const CALM: Timing = Timing {
     poll_every: NEVER,
     state_every: Duration::ZERO,
     ping_every: NEVER,
     idle_max: NEVER,
     write_timeout: NEVER,
 };
-pub(super) const FAST: Timing = Timing {
+pub(in crate::ws) const FAST: Timing = Timing {
     poll_every: Duration::from_millis(20),
     state_every: Duration::ZERO,
     ping_every: Duration::from_millis(20),

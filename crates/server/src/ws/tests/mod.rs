@@ -1,7 +1,7 @@
 //! Hubs and connections without a network: what a room tells its subscribers, and how a connection ends.
 
-mod fixture;
+pub(super) mod fixture;
 mod rates;
 mod recovery;
-mod sessions;
+pub(super) mod sessions;
 mod subscribers;

@@ -13,14 +13,14 @@ use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 /// A socket in memory.
-struct FakeSocket {
+pub(in crate::ws) struct FakeSocket {
     writable: bool,
     outgoing: UnboundedSender<Message>,
     incoming: UnboundedReceiver<Message>,
 }
 
 /// A socket, and the client's sender and receiver.
-fn socket() -> (FakeSocket, UnboundedSender<Message>, UnboundedReceiver<Message>) {
+pub(in crate::ws) fn socket() -> (FakeSocket, UnboundedSender<Message>, UnboundedReceiver<Message>) {
     let ((outgoing, receiver), (sender, incoming)) = (unbounded_channel(), unbounded_channel());
     (FakeSocket { writable: true, outgoing, incoming }, sender, receiver)
 }
