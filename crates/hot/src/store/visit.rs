@@ -31,11 +31,7 @@ impl<P: Partition> Scope<P> {
         self.visit_list(&list, &mut visit).await
     }
 
-    async fn visit_list(
-        &self,
-        keys: &KeyList,
-        visit: &mut SendVisitText<'_>,
-    ) -> Result<()> {
+    async fn visit_list(&self, keys: &KeyList, visit: &mut SendVisitText<'_>) -> Result<()> {
         let engine = &self.caller.store.engine;
         if let Some(visited) = engine.visit_local(keys, visit) {
             return engine.wait_durable(visited?).await;

@@ -2,7 +2,7 @@
 
 use super::orbit::Motion;
 use super::vector::{
-    Quaternion, Vector, add, cross, direction, dot, length, multiply, nose, normal, rotation, scale,
+    Quaternion, Vector, add, cross, direction, dot, length, multiply, normal, nose, rotation, scale,
 };
 
 /// Seconds of one step of the integration. Ships in low orbits keep their height over thousands of such steps.

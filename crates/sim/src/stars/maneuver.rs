@@ -98,7 +98,8 @@ mod tests {
             ship.fly(&CLASS, &orders, 1.0, |at, _| scale(at, -EARTH / length(at).powi(3)));
         }
         assert_eq!(passed, Phase::ALL);
-        let (lowest, highest) = Frame::new(ship.motion, Motion::default()).apsides(EARTH).expect("an ellipse");
+        let (lowest, highest) =
+            Frame::new(ship.motion, Motion::default()).apsides(EARTH).expect("an ellipse");
         assert!(lowest > 7.7e6 && highest < 8.3e6, "{lowest} to {highest}");
         assert!(ship.fuel < 2_000.0);
     }

@@ -97,7 +97,10 @@ mod tests {
             tick(&galaxy, &run, &mut sky, &mut world, Duration::from_millis(500)).await?;
         }
         let view = galaxy.system(&SystemId::sol()).await?;
-        assert_eq!((view.world.ships.len(), view.world.stations.len(), view.world.jumpgates.len()), (240, 6, 2));
+        assert_eq!(
+            (view.world.ships.len(), view.world.stations.len(), view.world.jumpgates.len()),
+            (240, 6, 2)
+        );
         assert_eq!(view.world.bodies.len(), sky.bodies().len());
         assert_eq!(view.tick, 150);
         let ships: Vec<ShipId> = view.world.ships.keys().copied().collect();

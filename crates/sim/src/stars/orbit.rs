@@ -101,7 +101,14 @@ mod tests {
     const SUN: f64 = GRAVITY * 1.988_47e30;
 
     fn comet() -> Orbit {
-        Orbit { axis: 4e11, eccentricity: 0.6, inclination: 0.4, mean_anomaly: 1.0, periapsis: 2.0, node: 3.0 }
+        Orbit {
+            axis: 4e11,
+            eccentricity: 0.6,
+            inclination: 0.4,
+            mean_anomaly: 1.0,
+            periapsis: 2.0,
+            node: 3.0,
+        }
     }
 
     #[test]
@@ -122,7 +129,8 @@ mod tests {
 
     #[test]
     fn velocity_is_the_change_of_position() {
-        let (before, at, after) = (comet().at(9_999.0, SUN), comet().at(10_000.0, SUN), comet().at(10_001.0, SUN));
+        let (before, at, after) =
+            (comet().at(9_999.0, SUN), comet().at(10_000.0, SUN), comet().at(10_001.0, SUN));
         let measured = scale(sub(after.position, before.position), 0.5);
         assert!(length(sub(measured, at.velocity)) / length(at.velocity) < 1e-6);
     }

@@ -59,12 +59,18 @@ impl Structure {
 
 /// The stations with their ids.
 pub(super) fn stations() -> impl Iterator<Item = (StationId, &'static Structure)> {
-    STATIONS.iter().zip(1..).map(|(structure, number)| (StationId(Uuid::from_u128(STATION_IDS + number)), structure))
+    STATIONS
+        .iter()
+        .zip(1..)
+        .map(|(structure, number)| (StationId(Uuid::from_u128(STATION_IDS + number)), structure))
 }
 
 /// The jump gates with their ids.
 pub(super) fn gates() -> impl Iterator<Item = (JumpgateId, &'static Structure)> {
-    GATES.iter().zip(1..).map(|(structure, number)| (JumpgateId(Uuid::from_u128(GATE_IDS + number)), structure))
+    GATES
+        .iter()
+        .zip(1..)
+        .map(|(structure, number)| (JumpgateId(Uuid::from_u128(GATE_IDS + number)), structure))
 }
 
 /// Creates everything. What an interrupted earlier start has created is left as it is.

@@ -117,7 +117,10 @@ mod tests {
         assert!(is_met(&format!(r#"{low},{{"field":"altitude","op":">","value":100000}}"#)));
         assert!(!is_met(&format!(r#"{low},{{"field":"altitude","op":"<","value":100000}}"#)));
         assert!(is_met(r#"{"field":"distance","op":">=","value":3.8e8,"args":{"target":"Luna"}}"#));
-        assert!(!is_met(r#"{"field":"distance","op":">","value":0,"args":{"target":"Vulcan"}}"#), "it is not there");
+        assert!(
+            !is_met(r#"{"field":"distance","op":">","value":0,"args":{"target":"Vulcan"}}"#),
+            "it is not there"
+        );
         assert!(!is_met(r#"{"field":"distance","op":">","value":0}"#), "no target");
     }
 

@@ -7,8 +7,8 @@ use super::ship::{ShipGauges, Surroundings, fly, frame, next_phase, orders};
 use super::sky::Sky;
 use anyhow::Context;
 use emberkeep::games::galaxy::{
-    AttitudeMode, BodyState, Controls, Error, GalaxyState, Maneuver, ManeuverChange, MotionChange, Rule,
-    RuleMode, Ship, ShipId, NextTick, World,
+    AttitudeMode, BodyState, Controls, Error, GalaxyState, Maneuver, ManeuverChange, MotionChange, NextTick,
+    Rule, RuleMode, Ship, ShipId, World,
 };
 
 /// The status of a maneuver that goes on, and of one that is over.
@@ -100,7 +100,12 @@ async fn act(galaxy: &GalaxyState, around: &Surroundings<'_>, id: ShipId, crew: 
     }
 }
 
-async fn react(galaxy: &GalaxyState, around: &Surroundings<'_>, id: ShipId, crew: Crew) -> anyhow::Result<()> {
+async fn react(
+    galaxy: &GalaxyState,
+    around: &Surroundings<'_>,
+    id: ShipId,
+    crew: Crew,
+) -> anyhow::Result<()> {
     let Some(state) = around.world.ships.get(&id) else { return Ok(()) };
     let gauges = ShipGauges { motion: &state.motion, around };
     let is_free = crew.transfer.is_none();
