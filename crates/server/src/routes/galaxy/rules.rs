@@ -116,7 +116,7 @@ pub(super) struct RuleEdit {
     name: Option<String>,
     /// Whether it is evaluated.
     enabled: Option<bool>,
-    #[schema(schema_with = shapes::rule_mode)]
+    #[schema(schema_with = shapes::maybe_rule_mode)]
     mode: Option<RuleMode>,
     /// Lower ones come first.
     #[schema(minimum = 0, maximum = 99)]
