@@ -53,7 +53,7 @@ impl GalaxyState {
             if let Some(view) = last.as_ref().filter(|view| (view.generation, view.tick) == place(&head)) {
                 return Ok(view.clone());
             }
-            let (head, world) = self.present(head, |head| all_chunks(head)).await?;
+            let (head, world) = self.present(head, all_chunks).await?;
             let view = Arc::new(TickView::new(&head, world));
             *last = Some(view.clone());
             Ok(view)
