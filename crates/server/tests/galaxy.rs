@@ -113,7 +113,7 @@ fn the_page_names_the_limits_of_the_server() {
 async fn the_examples_of_the_page_are_true() {
     let (server, store) = embedded().await;
     let lines = replay::replay(PAGE, server.address(), Engine::start(&store).await).await;
-    assert!(lines > 40, "only {lines} lines were replayed");
+    assert!(lines >= 40, "only {lines} lines were replayed");
     server.end().await.unwrap();
 }
 
@@ -122,7 +122,7 @@ async fn the_examples_of_the_page_are_true_on_redis() {
     let Some(redis) = emberkeep_testkit::redis() else { return };
     let (server, store) = on_redis(&redis.url()).await;
     let lines = replay::replay(PAGE, server.address(), Engine::start(&store).await).await;
-    assert!(lines > 40, "only {lines} lines were replayed");
+    assert!(lines >= 40, "only {lines} lines were replayed");
     server.end().await.unwrap();
 }
 

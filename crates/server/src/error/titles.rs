@@ -85,9 +85,9 @@ pub(crate) const TITLES: &[(&str, &str)] = &[
     ("too_many_in_transit", "Too many players are on their way out of the shard"),
     ("too_many_sockets", "Too many WebSockets from one address"),
     ("too_many_streams", "Too many streams from one address"),
-    ("under_way", "A reset or a restore is under way"),
     ("unauthorized", "A known token is required"),
     ("unavailable", "Temporarily unavailable"),
+    ("under_way", "A reset or a restore is under way"),
     ("unsupported_media_type", "The body must be application/json"),
     ("upgrade_required", "A WebSocket handshake is required"),
 ];

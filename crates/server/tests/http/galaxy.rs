@@ -94,7 +94,7 @@ async fn what_no_ship_can_have_is_refused_with_what_was_expected() {
         (json!({"fuel": 30_001}), "expected 0 to 30000"),
         (json!({"name": ""}), "1 to 64 bytes"),
         (json!({"dry_mass": 0}), "above 0"),
-        (json!({"position": [1, 2]}), "position"),
+        (json!({"position": [1, 2]}), "an array of length 3"),
         (json!({"system_id": "a:b"}), "fit this route"),
         (json!({"speed": 3}), "unknown field"),
     ] {
@@ -212,10 +212,10 @@ async fn rules_and_maneuvers_belong_to_a_ship() {
         (&one["enabled"], &one["mode"], &one["priority"]),
         (&json!(false), &json!("continuous"), &json!(3))
     );
-    let delete = format!("{low}?player_id={ANN}");
-    assert_eq!(server.delete(&low).await.problem(422), "invalid", "whose ship is it?");
-    assert_eq!(server.delete(&delete).await.status, 204);
-    assert_eq!(server.delete(&delete).await.problem(404), "not_found");
+    let delete = |player: &str| format!("{low}?player_id={player}");
+    assert_eq!(server.delete(&delete(BEN)).await.problem(409), "not_owner");
+    assert_eq!(server.delete(&delete(ANN)).await.status, 204);
+    assert_eq!(server.delete(&low).await.problem(404), "not_found");
 
     let path = ship_path("/maneuver");
     assert_eq!(server.get(&path).await.problem(404), "not_found");

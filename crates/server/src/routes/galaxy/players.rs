@@ -156,6 +156,8 @@ pub(super) async fn delete_pilot(
     Acting(galaxy): Acting,
     Path(player): PilotPath,
 ) -> Result<Answer<PilotDeleted>, ApiError> {
+    // Read before: gateways close the connections while the rest of the player is removed.
+    let was_online = galaxy.is_online(player).await?;
     let deleted = galaxy.players().delete_player(player).await?;
-    Ok(Answer(PilotDeleted { ships: deleted.ships, was_online: deleted.was_online }))
+    Ok(Answer(PilotDeleted { ships: deleted.ships, was_online: was_online || deleted.was_online }))
 }

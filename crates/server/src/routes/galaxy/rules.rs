@@ -116,7 +116,7 @@ pub(super) struct RuleEdit {
     name: Option<String>,
     /// Whether it is evaluated.
     enabled: Option<bool>,
-    #[schema(schema_with = shapes::rule_mode)]
+    #[schema(schema_with = shapes::maybe_rule_mode)]
     mode: Option<RuleMode>,
     /// Lower ones come first.
     #[schema(minimum = 0, maximum = 99)]
@@ -155,9 +155,9 @@ pub(super) async fn change_rule(
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct OwnerQuery {
-    /// The player, whose ship it is.
+    /// The player, whose ship it is; not checked if absent.
     #[param(example = "660e8400-e29b-41d4-a716-446655440001")]
-    player_id: Uuid,
+    player_id: Option<Uuid>,
 }
 
 /// Deletes an automation rule of a player's ship.
@@ -169,7 +169,11 @@ pub(super) async fn delete_rule(
     Path((ship, rule)): RulePath,
     Query(query): Query<OwnerQuery>,
 ) -> Result<StatusCode, ApiError> {
-    match galaxy.api_gateway().delete_rule(PlayerId(query.player_id), ship, &rule.0).await? {
+    let player = match query.player_id {
+        Some(player) => PlayerId(player),
+        None => galaxy.ship(&ship).await?.ok_or_else(|| no_rule(ship, &rule.0))?.player_id,
+    };
+    match galaxy.api_gateway().delete_rule(player, ship, &rule.0).await? {
         true => Ok(StatusCode::NO_CONTENT),
         false => Err(no_rule(ship, &rule.0)),
     }

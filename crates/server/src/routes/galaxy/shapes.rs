@@ -72,29 +72,54 @@ pub(super) fn vector() -> RefOr<Schema> {
     Shape::Vector.schema(false, "`[x, y, z]`, finite numbers.")
 }
 
-/// A quaternion in a body.
-pub(super) fn quaternion() -> RefOr<Schema> {
-    Shape::Quaternion.schema(false, "`[w, x, y, z]`, finite numbers.")
+/// The same where it may be absent.
+pub(super) fn maybe_vector() -> RefOr<Schema> {
+    Shape::Vector.schema(true, "`[x, y, z]`, finite numbers.")
+}
+
+/// A quaternion in a body, where it may be absent.
+pub(super) fn maybe_quaternion() -> RefOr<Schema> {
+    Shape::Quaternion.schema(true, "`[w, x, y, z]`, finite numbers.")
 }
 
 macro_rules! words {
-    ($($function:ident, $values:ident, $type:ident, $description:literal;)+) => { $(
+    ($($values:ident, $type:ident;)+) => { $(
         fn $values() -> Vec<&'static str> {
             $type::ALL.iter().map(|value| value.as_str()).collect()
-        }
-
-        #[doc = $description]
-        pub(super) fn $function() -> RefOr<Schema> {
-            Shape::Word($values).schema(false, $description)
         }
     )+ };
 }
 
 words! {
-    ship_class, ship_classes, ShipClass, "The class of a ship; `fast_frigate` if absent.";
-    attitude_mode, attitude_modes, AttitudeMode, "What the attitude control does; `none` if absent.";
-    target_type, target_types, TargetType, "The kind of the target.";
-    rule_mode, rule_modes, RuleMode, "How often a rule acts.";
+    ship_classes, ShipClass;
+    attitude_modes, AttitudeMode;
+    target_types, TargetType;
+    rule_modes, RuleMode;
+}
+
+/// The class of a ship in a body.
+pub(super) fn maybe_ship_class() -> RefOr<Schema> {
+    Shape::Word(ship_classes).schema(true, "The class of the ship; `fast_frigate` if absent.")
+}
+
+/// An attitude mode in a body.
+pub(super) fn attitude_mode() -> RefOr<Schema> {
+    Shape::Word(attitude_modes).schema(false, "What the attitude control does; `none` if absent.")
+}
+
+/// The type of a target in a body.
+pub(super) fn maybe_target_type() -> RefOr<Schema> {
+    Shape::Word(target_types).schema(true, "The kind of the target.")
+}
+
+/// The mode of a rule in a body.
+pub(super) fn rule_mode() -> RefOr<Schema> {
+    Shape::Word(rule_modes).schema(false, "How often the rule acts; `once` if absent.")
+}
+
+/// Another mode of a rule in a body.
+pub(super) fn maybe_rule_mode() -> RefOr<Schema> {
+    Shape::Word(rule_modes).schema(true, "How often the rule acts.")
 }
 
 fn record(description: &str, groups: &[&[Field]]) -> RefOr<Schema> {

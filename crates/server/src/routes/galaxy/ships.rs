@@ -31,15 +31,15 @@ pub(super) struct ShipSpawn {
     player_id: Uuid,
     /// What players see, 1 to 64 bytes.
     name: String,
-    #[schema(schema_with = shapes::ship_class)]
+    #[schema(schema_with = shapes::maybe_ship_class)]
     ship_class: Option<ShipClass>,
-    #[schema(schema_with = shapes::vector)]
+    #[schema(schema_with = shapes::maybe_vector)]
     position: Option<Vector>,
-    #[schema(schema_with = shapes::vector)]
+    #[schema(schema_with = shapes::maybe_vector)]
     velocity: Option<Vector>,
-    #[schema(schema_with = shapes::quaternion)]
+    #[schema(schema_with = shapes::maybe_quaternion)]
     attitude: Option<Quaternion>,
-    #[schema(schema_with = shapes::vector)]
+    #[schema(schema_with = shapes::maybe_vector)]
     angular_velocity: Option<Vector>,
     /// In kg, at most the capacity; full tanks if absent.
     #[schema(minimum = 0)]
@@ -168,11 +168,11 @@ pub(super) struct ShipControls {
     #[serde(default)]
     #[schema(schema_with = shapes::attitude_mode)]
     attitude_mode: AttitudeMode,
-    #[schema(schema_with = shapes::quaternion)]
+    #[schema(schema_with = shapes::maybe_quaternion)]
     attitude_target: Option<Quaternion>,
     /// The name of a body, an id, or the key of a Lagrange point. The modes `target` and `target_retrograde` need it.
     attitude_target_id: Option<String>,
-    #[schema(schema_with = shapes::target_type)]
+    #[schema(schema_with = shapes::maybe_target_type)]
     attitude_target_type: Option<TargetType>,
 }
 
@@ -227,15 +227,15 @@ pub(super) async fn refuel_ship(
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"system_id": "sol", "position": [1.5e11, 0, 0], "velocity": [0, 29_780, 0]}))]
 pub(super) struct ShipMove {
-    #[schema(schema_with = shapes::vector)]
+    #[schema(schema_with = shapes::maybe_vector)]
     position: Option<Vector>,
-    #[schema(schema_with = shapes::vector)]
+    #[schema(schema_with = shapes::maybe_vector)]
     velocity: Option<Vector>,
-    #[schema(schema_with = shapes::quaternion)]
+    #[schema(schema_with = shapes::maybe_quaternion)]
     attitude: Option<Quaternion>,
-    #[schema(schema_with = shapes::vector)]
+    #[schema(schema_with = shapes::maybe_vector)]
     angular_velocity: Option<Vector>,
-    #[schema(schema_with = shapes::vector)]
+    #[schema(schema_with = shapes::maybe_vector)]
     wheel_momentum: Option<Vector>,
     /// Another star system.
     #[schema(value_type = Option<String>)]

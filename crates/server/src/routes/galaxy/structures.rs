@@ -32,9 +32,9 @@ pub(super) struct NewStructure {
     name: String,
     /// The body that it belongs to, 1 to 64 bytes.
     parent_body: String,
-    #[schema(schema_with = shapes::vector)]
+    #[schema(schema_with = shapes::maybe_vector)]
     position: Option<Vector>,
-    #[schema(schema_with = shapes::vector)]
+    #[schema(schema_with = shapes::maybe_vector)]
     velocity: Option<Vector>,
     /// In kg; 420,000 for a station, 500,000 for a jump gate if absent.
     #[schema(exclusive_minimum = 0)]
