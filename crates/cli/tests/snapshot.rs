@@ -105,7 +105,7 @@ fn a_life_of_snapshots(hot: &str, snapshots: &str) {
     let asked = at(&["restore", "first"], true);
     let asked = emberkeep(&asked.iter().map(String::as_str).collect::<Vec<_>>());
     assert!(!asked.status.success() && said(&asked).contains("nothing was changed"), "{}", said(&asked));
-    let one = format!("{}", key(30));
+    let one = key(30).to_string();
     let part = run_at(&["restore", "first", "--yes", "--prefix", &one], true);
     assert!(part.contains("0 added, 1 changed, 0 removed") && part.contains("in generation 1"), "{part}");
     let whole = run_at(&["restore", "first", "--yes", "--json"], true);

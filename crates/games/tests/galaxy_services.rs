@@ -111,7 +111,7 @@ fn refused_by_the_server(server: &RedisServer, ship: ShipId, player: PlayerId) {
         ("api-gateway", &["FLUSHALL"], false),
     ];
     for (user, command, allowed) in commands {
-        let mut client = Resp::connect(&server.address()).unwrap();
+        let mut client = Resp::connect(server.address()).unwrap();
         assert!(client.call(&["AUTH", user, "word"]).is_ok(), "{user} is a user");
         let reply = client.call(command);
         assert_eq!(!matches!(reply, Reply::Error(_)), allowed, "{user} {command:?}: {reply:?}");
