@@ -45,8 +45,8 @@ pub(crate) struct AclArguments {
     #[arg(long, default_value = "emberkeep", conflicts_with_all = ["service", "services"])]
     user: String,
     /// Only what this service may read and write; the user has its name
-    #[arg(long, value_name = "NAME")]
-    service: Option<String>,
+    #[arg(long, value_name = "NAME", value_parser = declared_service)]
+    service: Option<&'static Service>,
     /// A line for each service. Lines that begin with # say what Redis cannot refuse; an ACL file takes none of them
     #[arg(long, conflicts_with = "service")]
     services: bool,
@@ -130,18 +130,18 @@ pub(crate) fn print_acl(arguments: &AclArguments) -> anyhow::Result<ExitCode> {
         (None, true) => {
             schema.services().map(|service| acl_file::user_of_service(service, &schema, &layout)).collect()
         }
-        (Some(name), _) => acl_file::user_of_service(declared(name, &schema)?, &schema, &layout),
+        (Some(service), _) => acl_file::user_of_service(service, &schema, &layout),
     };
     print(format_args!("{lines}"))?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The service of this name.
-fn declared(name: &str, schema: &Schema) -> anyhow::Result<&'static Service> {
+/// The service of this name, for clap.
+pub(crate) fn declared_service(name: &str) -> Result<&'static Service, String> {
+    let schema = emberkeep::games::schema();
     schema.service(name).ok_or_else(|| {
         let known = schema.services().map(|service| service.name).collect::<Vec<_>>().join(", ");
-        let known = if known.is_empty() { "no game declares services".to_owned() } else { known };
-        anyhow::anyhow!("no service is named {name:?}; declared are: {known}")
+        format!("no service is named {name:?}; declared are: {known}")
     })
 }
 

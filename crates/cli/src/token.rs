@@ -1,7 +1,9 @@
 //! `emberkeep token new`: a token for a service, shown once.
 
 use crate::output::{self, Stream};
+use crate::schema::declared_service;
 use anyhow::Context;
+use emberkeep::schema::Service;
 use emberkeep_server::auth::{Entry, Role, Token, write_entry_after};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,8 +19,8 @@ pub(crate) struct Arguments {
     role: Role,
     /// Service that its calls act as, in games that declare services: they write only what this service may write.
     /// `emberkeep schema keys` names the services. Without it they may write everything
-    #[arg(long, value_name = "NAME")]
-    service: Option<String>,
+    #[arg(long, value_name = "NAME", value_parser = declared_service)]
+    service: Option<&'static Service>,
     /// File that keeps its hash; made if there is none. The server's --tokens names the same file
     #[arg(long, value_name = "FILE", env = "EMBERKEEP_TOKENS")]
     tokens: PathBuf,
@@ -28,7 +30,8 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let token = Token::new().context("the system gives no randomness")?;
     let Arguments { name, role, service, .. } = arguments;
-    let entry = Entry { name: name.clone(), role: *role, service: service.clone(), hash: token.hash() };
+    let service = service.map(|service| service.name.to_owned());
+    let entry = Entry { name: name.clone(), role: *role, service, hash: token.hash() };
     let show = || {
         let shown = output::show(format_args!("{}\n", token.reveal()));
         shown.map_err(|error| {

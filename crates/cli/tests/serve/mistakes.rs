@@ -167,12 +167,17 @@ fn completions_know_commands_and_flags() {
 
 #[test]
 fn a_service_that_no_game_declares_is_named() {
-    let refused = run(&["schema", "acl", "--service", "nowhere"]);
-    assert!(!refused.status.success());
-    let said = text(&refused.stderr);
-    assert!(said.contains("no service is named \"nowhere\""), "{said}");
+    let token =
+        ["token", "new", "--name", "lobby", "--tokens", "/nowhere/tokens.toml", "--service", "nowhere"];
+    for arguments in [&["schema", "acl", "--service", "nowhere"][..], &token] {
+        let refused = run(arguments);
+        assert_eq!(refused.status.code(), Some(2));
+        let said = text(&refused.stderr);
+        assert!(said.contains("no service is named \"nowhere\"; declared are: physics,"), "{said}");
+    }
     let lines = text(&run(&["schema", "acl", "--services"]).stdout);
     assert!(lines.lines().all(|line| line.starts_with('#') || line.starts_with("user ")), "{lines}");
+    assert!(lines.contains("user tick-engine on "), "{lines}");
 }
 
 #[test]
