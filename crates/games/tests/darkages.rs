@@ -75,6 +75,7 @@ on_every_engine!(mod darkages = darkages_cases {
     of_64_logins_into_different_shards_one_session_is_left,
     a_login_in_another_shard_ends_the_first_session,
     players_of_different_shards_do_not_fight,
+    a_hit_on_a_player_who_leaves_names_the_target,
     a_logout_on_the_way_ends_the_session_once,
     a_refused_arrival_goes_back,
     a_departure_that_was_only_announced_is_undone,

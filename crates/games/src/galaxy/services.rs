@@ -1,8 +1,8 @@
 //! The services of Galaxy, as the storage document names them, and what each may write besides what it owns.
 
 use super::schema::{
-    ACTIVE_SHIP, BODY, CHANGES, CHUNK, DELETED, FLEET, KEPT, MANEUVER, ONLINE, PLAYER_SOCKETS, RULE, RULES,
-    SHIP, STAGED, SYSTEM_BODIES, SYSTEM_SHIPS,
+    ACTIVE_SHIP, BODY, CHANGES, CHUNK, DELETED, FLEET, JUMPGATE, KEPT, MANEUVER, ONLINE, PLAYER_SOCKETS,
+    RULE, RULES, SHIP, STAGED, STATION, SYSTEM_BODIES, SYSTEM_SHIPS,
 };
 use emberkeep_schema::service;
 
@@ -23,6 +23,13 @@ service! {
     pub TICK_ENGINE = "tick-engine" {
         /// Switches to a staged tick, which has applied the queued changes.
         SWITCH = "tick": [CHANGES],
+        /// Completes a tick that another engine had staged: the fields that a tick changes.
+        ROLL_FORWARD = "roll forward": [
+            SHIP["position", "velocity", "attitude", "angular_velocity", "fuel", "wheel_momentum", "ember:tick"],
+            BODY["position", "velocity"],
+            STATION["position_x", "position_y", "position_z", "velocity_x", "velocity_y", "velocity_z"],
+            JUMPGATE["position_x", "position_y", "position_z", "velocity_x", "velocity_y", "velocity_z"],
+        ],
         /// Disables a rule that acted once.
         DISABLE_RULE = "disable rule": [RULE["enabled"]],
         /// Begins anew with tick 0 of the next generation.

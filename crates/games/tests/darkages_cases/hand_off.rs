@@ -9,6 +9,7 @@ use emberkeep_games::darkages::{
     ZoneEvent, ZoneId, ZoneMessage, ZoneSubscription,
 };
 use emberkeep_hot::Store;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use tokio::task::JoinSet;
 
@@ -208,6 +209,32 @@ pub async fn players_of_different_shards_do_not_fight(store: Store) {
     city.hand_over(attacker, city.zone(12)).await;
     assert_eq!(city.game.damage(hit(attacker, target, 10)).await.unwrap().health, 90);
     assert_eq!(city.hits_on(target).await[0].shard_id, 2);
+}
+
+/// The target leaves between the look-up and the hit: it is not the attacker who is away.
+pub async fn a_hit_on_a_player_who_leaves_names_the_target(store: Store) {
+    let city = City::of_shards(&store);
+    let (attacker, _) = city.login(1).await;
+    let (target, _) = city.login(2).await;
+    let is_over = AtomicBool::new(false);
+    let leave = async {
+        for zone in [11, 1].repeat(30) {
+            city.hand_over(target, city.zone(zone)).await;
+        }
+        is_over.store(true, Relaxed);
+    };
+    let hits = async {
+        while !is_over.load(Relaxed) {
+            match city.game.damage(hit(attacker, target, 1)).await {
+                Err(
+                    Error::OtherShard { entity, .. } | Error::InTransit { entity } | Error::Dead { entity },
+                ) if entity == target => {}
+                result => drop(result.unwrap()),
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::join!(leave, hits);
 }
 
 pub async fn a_logout_on_the_way_ends_the_session_once(store: Store) {

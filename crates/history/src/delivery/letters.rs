@@ -66,7 +66,7 @@ impl Deliverer {
         incarnation: &str,
         dead: &[(&Entry, Rejection)],
     ) -> Result<()> {
-        // First, so that no letter is where nobody looks.
+        // First, so that every letter is listed.
         if !dead.is_empty() && log.starts_with(SPOOL_LOGS) {
             self.history.upsert(self.letter_of_spool(log, incarnation)).await?;
         }

@@ -5,8 +5,8 @@ use super::sky::Sky;
 use super::vector::Vector;
 use anyhow::Context;
 use emberkeep::games::galaxy::{
-    Body, BodyName, ClockChange, GalaxyState, Jumpgate, JumpgateId, Motion, NewRule, NewShip, PlayerId,
-    RuleMode, ShipClass, ShipId, Station, StationId, SystemId,
+    Body, BodyName, ClockChange, Error, GalaxyState, Jumpgate, JumpgateId, Motion, NewRule, NewShip,
+    PlayerId, RuleMode, ShipClass, ShipId, Station, StationId, SystemId,
 };
 use emberkeep::schema::Name;
 use std::f64::consts::TAU;
@@ -129,7 +129,11 @@ async fn spawn(galaxy: &GalaxyState, sky: &Sky, id: ShipId, number: u32) -> anyh
     let (position, velocity) = low_orbit(sky, host);
     ship.motion = Motion { position: position.into(), velocity: velocity.into(), ..ship.motion };
     let capacity = class.fuel_capacity();
-    galaxy.physics().spawn_ship(ship).await?;
+    match galaxy.physics().spawn_ship(ship).await {
+        // An administrator deleted the player: its ships stay away.
+        Err(Error::PlayerDeleted { .. }) => return Ok(()),
+        result => result?,
+    };
     for rule in rules(host, capacity) {
         galaxy.api_gateway().create_rule(player, id, rule).await?;
     }

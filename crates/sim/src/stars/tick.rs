@@ -5,7 +5,6 @@ use super::populate::{gates, low_orbit, stations};
 use super::rules::{Action, Trigger};
 use super::ship::{ShipGauges, Surroundings, fly, frame, next_phase, orders};
 use super::sky::Sky;
-use anyhow::Context;
 use emberkeep::games::galaxy::{
     AttitudeMode, BodyState, Controls, Error, GalaxyState, Maneuver, ManeuverChange, MotionChange, NextTick,
     Rule, RuleMode, Ship, ShipId, World,
@@ -113,11 +112,8 @@ async fn react(
         follow(galaxy, id, *phase, next_phase(&state.motion, transfer, *phase, around.sky)).await?;
     }
     for rule in crew.rules.iter().filter(|rule| rule.enabled) {
-        let trigger: Trigger = serde_json::from_str(&rule.trigger_json).context("a trigger")?;
-        if !trigger.is_met(&gauges) {
-            continue;
-        }
-        for action in serde_json::from_str::<Vec<Action>>(&rule.actions_json).context("actions")? {
+        let Some(actions) = actions(rule, &gauges) else { continue };
+        for action in actions {
             carry_out(galaxy, around, id, &crew.ship.controls, is_free, action).await?;
         }
         if rule.mode == RuleMode::Once {
@@ -125,6 +121,13 @@ async fn react(
         }
     }
     pilot(galaxy, around, id, &crew.ship, is_free).await
+}
+
+/// What a rule does now; `None` if it is not its time, or if it has words that this game does not know.
+fn actions(rule: &Rule, gauges: &ShipGauges<'_>) -> Option<Vec<Action>> {
+    let trigger: Trigger = serde_json::from_str(&rule.trigger_json).ok()?;
+    let is_met = trigger.is_met(gauges);
+    is_met.then(|| serde_json::from_str(&rule.actions_json).ok())?
 }
 
 /// Stores the progress of a transfer.
@@ -153,7 +156,8 @@ async fn carry_out(
     let changed = match action {
         Action::SetThrust { level } => Controls { thrust_level: level, ..controls.clone() },
         Action::SetAttitude { mode } => {
-            Controls { attitude_mode: mode.parse::<AttitudeMode>()?, ..controls.clone() }
+            let Ok(attitude_mode) = mode.parse::<AttitudeMode>() else { return Ok(()) };
+            Controls { attitude_mode, ..controls.clone() }
         }
         Action::Transfer { altitude } if is_free => {
             let Some(state) = around.world.ships.get(&id) else { return Ok(()) };
@@ -162,10 +166,14 @@ async fn carry_out(
         }
         Action::Transfer { .. } => return Ok(()),
     };
-    if changed != *controls {
-        galaxy.physics().control(id, changed).await?;
+    if changed == *controls {
+        return Ok(());
     }
-    Ok(())
+    match galaxy.physics().control(id, changed).await {
+        // An action of another program that makes no sense for this ship, such as a mode that needs a target.
+        Err(Error::Invalid { .. }) => Ok(()),
+        result => Ok(result?),
+    }
 }
 
 async fn begin(galaxy: &GalaxyState, id: ShipId, radius: f64) -> anyhow::Result<()> {

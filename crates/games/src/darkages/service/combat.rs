@@ -1,5 +1,6 @@
 //! Damage: both sessions, both play records and the event for history change in one transaction.
 
+use super::homes::FOLLOWED_MAX;
 use super::*;
 use crate::darkages::archive::recorder::HitRecord;
 use crate::darkages::events::event_id;
@@ -58,15 +59,30 @@ impl DarkAges {
             let (server, shards) = (self.server_instance.clone(), self.shards.clone());
             let DamageRequest { attacker, target, .. } = request;
             let transaction = move |tx: &mut Tx<'_, Shard>| strike(tx, &request, &server, &shards);
-            if let (true, None, Fighter::Player(attacker)) = (self.is_split(), self.home, attacker) {
-                // Two reads of different partitions, made at once.
-                let (attackers, targets) = tokio::join!(self.shard_of(attacker), self.shard_of(target));
-                if attackers? != targets? {
-                    return Err(other_shard(attacker, target));
+            let Fighter::Player(attacker) = attacker else {
+                return self.at_home(target, "darkages.damage", transaction).await;
+            };
+            for _ in 1..FOLLOWED_MAX {
+                self.check_same_shard(attacker, target).await?;
+                match self.at_home(target, "darkages.damage", transaction.clone()).await {
+                    // The target may have left for another shard since, where the attacker is not.
+                    Err(Error::NotLoggedIn { entity }) if entity == attacker && self.is_split() => {}
+                    result => return result,
                 }
             }
+            self.check_same_shard(attacker, target).await?;
             self.at_home(target, "darkages.damage", transaction).await
         })
+    }
+
+    /// Refuses two players who are in different shards.
+    async fn check_same_shard(&self, attacker: EntityId, target: EntityId) -> Result<()> {
+        if !self.is_split() || self.home.is_some() {
+            return Ok(());
+        }
+        // Two reads of different partitions, made at once.
+        let (attackers, targets) = tokio::join!(self.shard_of(attacker), self.shard_of(target));
+        if attackers? == targets? { Ok(()) } else { Err(other_shard(attacker, target)) }
     }
 }
 

@@ -60,8 +60,8 @@ impl ApiGateway {
     }
 
     /// Renews a gateway's lease, with all connections that it has: those that were lost are opened again, players whom
-    /// another program removed are online again, and connections that the gateway does not have are closed. Connections of
-    /// players who were deleted are returned: the gateway closes them.
+    /// another program removed are online again, and connections that the gateway does not have are closed. Returned are those
+    /// that the gateway closes: of players who were deleted, and too many of one player.
     pub fn renew_gateway<'a>(
         &'a self,
         gateway: &'a Name,
@@ -72,11 +72,11 @@ impl ApiGateway {
             let name = gateway.clone();
             let lease = move |tx: &mut Tx<'_, Galaxy>| renew_lease(tx, &name);
             scope.transact::<_, Error, _>(lease).await?;
-            let mut deleted = Vec::new();
+            let mut refused = Vec::new();
             for some in connections.chunks(ENTITIES_PER_TRANSACTION) {
                 let (gateway, some) = (gateway.clone(), some.to_vec());
                 let transaction = move |tx: &mut Tx<'_, Galaxy>| reopen(tx, &gateway, &some);
-                deleted.extend(scope.transact::<_, Error, _>(transaction).await?);
+                refused.extend(scope.transact::<_, Error, _>(transaction).await?);
             }
             let known: std::collections::HashSet<Name> =
                 connections.into_iter().map(|request| request.connection).collect();
@@ -85,7 +85,7 @@ impl ApiGateway {
                     self.disconnect(gateway, &socket.connection).await?;
                 }
             }
-            Ok(deleted)
+            Ok(refused)
         })
     }
 
@@ -206,16 +206,18 @@ fn open(tx: &mut Tx<'_, Galaxy>, gateway: &Name, request: &SocketRequest) -> Res
     Ok(tx.sadd(&ONLINE.key(), player_id)?)
 }
 
-/// Opens connections again. Returns those of deleted players.
+/// Opens connections again. Returns those that are to be closed: of deleted players, and too many of one player.
 fn reopen(tx: &mut Tx<'_, Galaxy>, gateway: &Name, some: &[SocketRequest]) -> Result<Vec<Name>> {
-    let mut deleted = Vec::new();
+    let mut refused = Vec::new();
     for request in some {
         match open(tx, gateway, request) {
-            Err(Error::PlayerDeleted { .. }) => deleted.push(request.connection.clone()),
+            Err(Error::PlayerDeleted { .. } | Error::TooMany { .. }) => {
+                refused.push(request.connection.clone())
+            }
             result => result?,
         }
     }
-    Ok(deleted)
+    Ok(refused)
 }
 
 /// Closes a connection; the player goes offline with the last one.

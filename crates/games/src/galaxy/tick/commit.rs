@@ -3,7 +3,7 @@
 use super::change::Change;
 use super::lease::put_head;
 use super::records::{Phase, StagedTick, TickHead};
-use super::stage::Staged;
+use super::stage::{Staged, write_hashes};
 use super::world::World;
 use crate::galaxy::error::{Error, Result};
 use crate::galaxy::limits::{CHANGES_PER_READ, TICK_STEP_MAX};
@@ -11,7 +11,7 @@ use crate::galaxy::model::GameTime;
 use crate::galaxy::rules::effective_scale;
 use crate::galaxy::schema::{CHANGES, ERA, Galaxy, HEAD, PAUSED, STAGED, TICK_LEASE, TIME_SCALE, TIME_SYNC};
 use crate::galaxy::service::{GalaxyState, Physics, TickEngine};
-use crate::galaxy::services::SWITCH;
+use crate::galaxy::services::{ROLL_FORWARD, SWITCH};
 use emberkeep_hot::engine::Pending;
 use emberkeep_hot::{self as hot, Tx};
 use emberkeep_primitives::lease::Lease;
@@ -109,6 +109,11 @@ impl TickRun {
         &self.state
     }
 
+    /// A lease that lasts no longer than this is renewed.
+    pub(super) fn half_life_ms(&self) -> i64 {
+        self.life.as_millis() as i64 / 2
+    }
+
     pub(super) fn lease(&self) -> &Lease<TICK_LEASE> {
         &self.lease
     }
@@ -160,7 +165,7 @@ impl TickRun {
     }
 
     async fn clock(&self) -> Result<StepInput> {
-        let (lease, epoch, half_ms) = (self.lease.clone(), self.epoch, self.life.as_millis() as i64 / 2);
+        let (lease, epoch, half_ms) = (self.lease.clone(), self.epoch, self.half_life_ms());
         let transaction = move |tx: &mut Tx<'_, Galaxy>| {
             let now_ms = tx.now();
             renew_in_time(tx, &lease, epoch, now_ms + half_ms)?;
@@ -209,7 +214,8 @@ impl TickRun {
     /// Commits a step: applies its changes if the caller did not, stages the world, switches to it, and removes chunks that
     /// are not kept any more. Entities that were removed meanwhile are taken out of `world`.
     ///
-    /// After an error begin a new step: it completes the tick if it was staged.
+    /// After an error `world` may be ahead: [`load`](Self::load) it again before the next step, which completes the tick if it
+    /// was staged.
     pub fn commit<'a>(
         &'a self,
         step: &'a mut NextTick,
@@ -253,7 +259,8 @@ impl TickRun {
         let Some(staged) = self.engine().scope().get(&STAGED.key()).await? else { return Ok(()) };
         match self.state.world_of(&staged.head).await {
             Ok(world) => {
-                self.physics().write_hashes(self.epoch, &staged.head, world.entities()).await?;
+                let scope = self.engine().scope().for_operation(&ROLL_FORWARD);
+                write_hashes(scope, self.epoch, &staged.head, world.entities()).await?;
                 self.switch(&staged.head).await
             }
             // Another program removed its chunks: the next tick writes all hashes anew.
@@ -297,7 +304,7 @@ impl TickRun {
 }
 
 /// Renews the lease unless it lasts until a time.
-fn renew_in_time(
+pub(super) fn renew_in_time(
     tx: &mut Tx<'_, Galaxy>,
     lease: &Lease<TICK_LEASE>,
     epoch: i64,

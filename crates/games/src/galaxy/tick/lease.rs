@@ -41,15 +41,24 @@ impl TickEngine {
             let lease = Lease::new(TICK_LEASE.key(), request.lease)?;
             let epoch = self.acquire(&lease, &request.holder).await?;
             let run = TickRun::new(self.state().clone(), lease, request.lease, epoch);
-            let (era, is_staged) = self.initialize(&run, request.time).await?;
-            if era.phase == Phase::Reset {
-                run.finish_reset().await?;
+            match self.complete(&run, request.time).await {
+                Ok(()) => Ok(run),
+                Err(error) => {
+                    // The next engine need not wait. If this fails, too, the lease ends by itself.
+                    let _ = run.release().await;
+                    Err(error)
+                }
             }
-            if is_staged {
-                run.roll_forward().await?;
-            }
-            Ok(run)
         })
+    }
+
+    /// Completes what an engine before had begun.
+    async fn complete(&self, run: &TickRun, time: Option<GameTime>) -> Result<()> {
+        let (era, is_staged) = self.initialize(run, time).await?;
+        if era.phase == Phase::Reset {
+            run.finish_reset().await?;
+        }
+        if is_staged { run.roll_forward().await } else { Ok(()) }
     }
 
     async fn acquire(&self, lease: &Lease<TICK_LEASE>, holder: &str) -> Result<i64> {
@@ -75,13 +84,13 @@ impl TickEngine {
             let era = match era {
                 Some(era) => era,
                 None => {
-                    let era = Era::new(1);
+                    let era = Era::new(head.as_ref().map_or(1, |head| head.generation));
                     tx.put(&ERA.key(), &era)?;
                     era
                 }
             };
             if head.is_none() {
-                // If the head was lost, the hashes have what was queued before.
+                // If the head was lost, the hashes have what was spawned and removed before; moves that were queued are lost with it.
                 let changes = if is_first { 0 } else { tx.log_last(&CHANGES.key())?.sequence };
                 begin_head(tx, TickHead { changes, ..TickHead::new(era.generation, 0, 0) }, time)?;
             }

@@ -164,6 +164,10 @@ macro_rules! pages_of_hashes {
 
 pages_of_hashes! {
     ship_page, SHIP, ship, |ship| {
+        // A tick could not store it.
+        if ship.motion.check().is_err() {
+            continue;
+        }
         let state = ShipState { player_id: ship.player_id, system_id: ship.system_id, motion: ship.motion };
         Entity::Ship(ship.ship_id, state)
     };

@@ -4,7 +4,7 @@
 //! nothing can be spawned. So readers see the former tick or an empty galaxy, and a reset that was interrupted is completed
 //! by the next tick engine.
 
-use super::commit::TickRun;
+use super::commit::{TickRun, renew_in_time};
 use super::lease::put_head;
 use super::read::is_invalid_cursor;
 use super::records::{Era, Phase, TickHead};
@@ -93,9 +93,10 @@ impl TickRun {
         scope: &Scope<Galaxy>,
         keys: Vec<Key<F>>,
     ) -> Result<()> {
-        let (lease, epoch) = (self.lease().clone(), self.epoch());
+        let (lease, epoch, half_ms) = (self.lease().clone(), self.epoch(), self.half_life_ms());
         let transaction = move |tx: &mut Tx<'_, Galaxy>| {
-            lease.check(tx, epoch)?;
+            let until_ms = tx.now() + half_ms;
+            renew_in_time(tx, &lease, epoch, until_ms)?;
             Ok(keys.iter().try_for_each(|key| tx.del(key))?)
         };
         scope.transact::<(), Error, _>(transaction).await

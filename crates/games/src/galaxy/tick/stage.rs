@@ -48,7 +48,7 @@ impl Physics {
             self.begin_stage(epoch, &head).await?;
             self.write_chunks(epoch, &head, &entities).await?;
             self.mark_staged(epoch, &head).await?;
-            let gone = self.write_hashes(epoch, &head, entities).await?;
+            let gone = write_hashes(self.scope(), epoch, &head, entities).await?;
             Ok(Staged { head, gone })
         })
     }
@@ -89,23 +89,23 @@ impl Physics {
         };
         self.staging().named("galaxy.mark_staged").transact::<_, Error, _>(transaction).await
     }
+}
 
-    /// Updates the hashes of the entities that exist. Returns removals of the others.
-    pub(super) async fn write_hashes(
-        &self,
-        epoch: i64,
-        head: &TickHead,
-        entities: Vec<Entity>,
-    ) -> Result<Vec<Change>> {
-        let (lease, scope, tick) = (lease()?, self.scope().named("galaxy.write_hashes"), head.tick);
-        let commits: Vec<Pending<'_, Result<Vec<Change>>>> = entities
-            .chunks(HASHES_PER_COMMIT)
-            .map(|entities| write_group(&scope, &lease, epoch, tick, entities))
-            .collect();
-        let gone: Vec<Vec<Change>> =
-            stream::iter(commits).buffer_unordered(COMMITS_AT_ONCE).try_collect().await?;
-        Ok(gone.into_iter().flatten().collect())
-    }
+/// Updates the hashes of the entities that exist. Returns removals of the others.
+pub(super) async fn write_hashes(
+    scope: Scope<Galaxy>,
+    epoch: i64,
+    head: &TickHead,
+    entities: Vec<Entity>,
+) -> Result<Vec<Change>> {
+    let (lease, scope, tick) = (lease()?, scope.named("galaxy.write_hashes"), head.tick);
+    let commits: Vec<Pending<'_, Result<Vec<Change>>>> = entities
+        .chunks(HASHES_PER_COMMIT)
+        .map(|entities| write_group(&scope, &lease, epoch, tick, entities))
+        .collect();
+    let gone: Vec<Vec<Change>> =
+        stream::iter(commits).buffer_unordered(COMMITS_AT_ONCE).try_collect().await?;
+    Ok(gone.into_iter().flatten().collect())
 }
 
 /// Writes one chunk.

@@ -54,7 +54,7 @@ fn enabled() -> bool {
 #[schema(example = json!({"player_id": "660e8400-e29b-41d4-a716-446655440001", "rule_id": "low-fuel",
     "name": "Low fuel", "mode": "once", "priority": 10,
     "trigger": {"conditions": [{"field": "fuel", "op": "<", "value": 500}], "logic": "AND"},
-    "actions": [{"type": "set_thrust", "value": 0}]}))]
+    "actions": [{"action": "set_thrust", "level": 0}]}))]
 pub(super) struct RuleDraft {
     /// The player, whose ship it is.
     player_id: Uuid,
