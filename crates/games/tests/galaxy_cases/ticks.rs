@@ -2,7 +2,7 @@
 
 use super::*;
 use emberkeep_games::galaxy::{
-    CHUNK, Error, GameTime, HEAD, KEPT, MotionChange, Phase, SHIP, TICK, TIME, limits,
+    CHUNK, Error, GameTime, HEAD, KEPT, MotionChange, Phase, SHIP, TICK, TICK_ENGINE, TIME, limits,
 };
 use emberkeep_hot as hot;
 
@@ -118,9 +118,12 @@ pub async fn a_staged_tick_is_completed_by_the_next_engine(store: Store) {
     assert_eq!(staged.head.tick, 2);
     assert_eq!(space.state.tick().await.unwrap().tick, 1, "not switched");
     assert_eq!(space.state.ship(&ship).await.unwrap().unwrap().tick, Some(2), "one ahead");
-    let again = space.state.tick_engine().start(StartRequest::new("engine-1")).await.unwrap();
+    // A process that is the tick-engine alone: physics is another one.
+    let alone = space.state.acting_as(&TICK_ENGINE).tick_engine();
+    alone.start(StartRequest::new("engine-1")).await.unwrap();
     let view = space.state.tick().await.unwrap();
     assert_eq!((view.tick, view.world.ships[&ship].motion.position.x), (2, 50.0));
+    let again = space.state.tick_engine().start(StartRequest::new("engine-1")).await.unwrap();
     assert!(matches!(space.run.begin(STEP).await, Err(Error::Lease(_))), "the former engine is over");
     let mut world = again.load().await.unwrap();
     let mut step = again.begin(STEP).await.unwrap();
