@@ -48,10 +48,16 @@ family! {
         kind: List<Utf8>, partition: Ring, parts: (id: u32), ttl: persistent, owner: "tests"
     }
 }
+family! {
+    /// Who runs the ring: it belongs to a process.
+    pub RUNNER = "snap:runner:{ring}" {
+        kind: Text<Utf8>, partition: Ring, parts: (), ttl: persistent, owner: "tests", snapshot: never
+    }
+}
 
 /// The families of the suite.
 pub fn families() -> Schema {
-    schema![NOTE, SHIP, FLEET, BOARD, QUEUE].expect("patterns that differ")
+    schema![NOTE, SHIP, FLEET, BOARD, QUEUE, RUNNER].expect("patterns that differ")
 }
 
 /// A partition that no other test uses.
@@ -175,6 +181,22 @@ pub async fn a_restore_of_some_keys(hot: Store, store: Arc<dyn SnapshotStore>) {
     let other = keys_of(&fresh_ring(&hot));
     let refused = snapshots.restore(&first.id, &other, &KeyChoice::all(), &mut |_| ()).await;
     assert!(matches!(refused, Err(Error::Invalid { what: "snapshot", .. })), "{refused:?}");
+}
+
+/// A family of running processes is not in snapshots: a restore leaves it as it is.
+pub async fn what_belongs_to_processes_stays(hot: Store, store: Arc<dyn SnapshotStore>) {
+    let (ring, snapshots) = (fresh_ring(&hot), Snapshots::new(hot.clone(), store));
+    let (keys, scope) = (keys_of(&ring), hot.scope(ring.clone()));
+    put_ships(&hot, &ring, 0..3, 1).await;
+    scope.put(&RUNNER.key(), "before".to_owned()).await.expect("a transaction");
+    let taken = create(&snapshots, &keys, "").await;
+    assert_eq!((taken.keys, taken.families.get("RUNNER")), (3, None));
+    scope.put(&RUNNER.key(), "after".to_owned()).await.expect("a transaction");
+    put_ships(&hot, &ring, 0..3, 2).await;
+    let report =
+        snapshots.restore(&taken.id, &keys, &KeyChoice::all(), &mut |_| ()).await.expect("a restore");
+    assert_eq!((report.changes.changed, report.changes.removed), (3, 0));
+    assert_eq!(scope.get(&RUNNER.key()).await.expect("a text"), Some("after".to_owned()));
 }
 
 /// A restore that was interrupted leaves a mark, refuses a part of another one, and goes on with its generation.
@@ -333,6 +355,7 @@ pub async fn run_all(hot: Store, store: Arc<dyn SnapshotStore>) {
     let cases = cases![
         a_restore_brings_back_what_was,
         a_restore_of_some_keys,
+        what_belongs_to_processes_stays,
         an_interrupted_restore_goes_on,
         deadlines_are_absolute,
         an_unfinished_snapshot_is_not_listed,

@@ -13,13 +13,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Which keys make up the state of one partition: those of its families, but for logs, which are streams of events and
-/// not state.
+/// not state, and for families with `snapshot: never`, which belong to running processes.
 ///
 /// On one server, keys of a family whose pattern does not contain the partition belong to all partitions of its type.
 /// Keys of Emberkeep itself (`ember:…`) are in it only if a family declares them.
 #[derive(Debug, Clone)]
 pub struct PartitionKeys {
-    /// Its families but for logs and channels.
+    /// Its families but for logs, channels and those of running processes.
     chosen: Arc<[&'static Declaration]>,
     type_name: &'static str,
     text: Bytes,
@@ -54,7 +54,8 @@ impl PartitionKeys {
 
     fn chosen(schema: &Schema, type_name: &'static str, text: Bytes) -> PartitionKeys {
         let is_state = |family: &&'static Declaration| {
-            family.partition == type_name && !matches!(family.kind, KindName::Log | KindName::Channel)
+            let is_stored = !matches!(family.kind, KindName::Log | KindName::Channel);
+            family.partition == type_name && family.in_snapshots && is_stored
         };
         PartitionKeys {
             chosen: schema.families().iter().copied().filter(is_state).collect(),
