@@ -39,7 +39,8 @@ impl Snapshots {
     }
 
     /// Makes a snapshot of a partition while the game runs. Which moment it shows depends on the engine, see
-    /// [`Store::dump`]. After an error nothing is listed.
+    /// [`Store::dump`]. Keys that all partitions share are in it only if they are asked for, see
+    /// [`PartitionKeys::with_shared`]. After an error nothing is listed.
     pub async fn create(
         &self,
         keys: &PartitionKeys,
@@ -113,7 +114,8 @@ impl Snapshots {
     }
 
     /// Makes the chosen keys what they are in the snapshot: keys that it does not have are removed, deadlines are the
-    /// absolute ones, and keys whose deadline has passed stay away. The game does not run meanwhile, or holds a lease
+    /// absolute ones, and keys whose deadline has passed stay away. Of keys that all partitions share only families are
+    /// restored that were asked for and that the snapshot has. The game does not run meanwhile, or holds a lease
     /// that keeps its writers away; readers may see some keys before others.
     ///
     /// The generation is raised first, in the store of snapshots. A restore that was interrupted goes on when it is
@@ -201,6 +203,11 @@ impl Snapshots {
         choice: &KeyChoice,
     ) -> Result<(Fingerprints, Fingerprints)> {
         let mut reader = self.reader(id).await?;
+        let info = reader.info();
+        // All partitions would lose the keys of a shared family of which the snapshot has nothing.
+        let keys = &keys
+            .clone()
+            .without_shared_but(self.hot.key_layout(), |family| info.families.contains_key(family));
         if reader.info().partition != keys.label() {
             let problem = format!("{id} is of {}, not of {}", reader.info().partition, keys.label());
             return Err(Error::invalid("snapshot", problem));

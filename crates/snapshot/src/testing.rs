@@ -54,10 +54,16 @@ family! {
         kind: Text<Utf8>, partition: Ring, parts: (), ttl: persistent, owner: "tests", snapshot: never
     }
 }
+family! {
+    /// A text that all rings share on one server.
+    pub COMMON = "snap:common:{id}" {
+        kind: Text<Utf8>, partition: shared Ring, parts: (id: u32), ttl: persistent, owner: "tests"
+    }
+}
 
 /// The families of the suite.
 pub fn families() -> Schema {
-    schema![NOTE, SHIP, FLEET, BOARD, QUEUE, RUNNER].expect("patterns that differ")
+    schema![NOTE, SHIP, FLEET, BOARD, QUEUE, RUNNER, COMMON].expect("patterns that differ")
 }
 
 /// A partition that no other test uses.
@@ -197,6 +203,37 @@ pub async fn what_belongs_to_processes_stays(hot: Store, store: Arc<dyn Snapshot
         snapshots.restore(&taken.id, &keys, &KeyChoice::all(), &mut |_| ()).await.expect("a restore");
     assert_eq!((report.changes.changed, report.changes.removed), (3, 0));
     assert_eq!(scope.get(&RUNNER.key()).await.expect("a text"), Some("after".to_owned()));
+}
+
+/// Keys that all partitions share on one server are left alone unless they are asked for; on a Cluster each partition has
+/// its own.
+pub async fn shared_keys_are_asked_for(hot: Store, store: Arc<dyn SnapshotStore>) {
+    let (ring, snapshots) = (fresh_ring(&hot), Snapshots::new(hot.clone(), store));
+    let (keys, scope) = (keys_of(&ring), hot.scope(ring.clone()));
+    let key = COMMON.key(hot.engine().seed() as u32);
+    let text = async || scope.get(&key).await.expect("a text").unwrap_or_default();
+    let put = async |text: &str| scope.put(&key, text.to_owned()).await.expect("a transaction");
+    let restored = async |id: &SnapshotId, keys: &PartitionKeys| {
+        snapshots.restore(id, keys, &KeyChoice::all(), &mut |_| ()).await.expect("a restore");
+    };
+    let is_shared = hot.key_layout().topology() == emberkeep_schema::Topology::Single;
+    let shared = keys.clone().with_shared();
+    put("before").await;
+    let (without, with) = (create(&snapshots, &keys, "").await, create(&snapshots, &shared, "").await);
+    assert_eq!(without.families.contains_key("COMMON"), !is_shared);
+    assert_eq!(keys.left_out(hot.key_layout()), if is_shared { vec!["COMMON"] } else { vec![] });
+    assert!(with.families.contains_key("COMMON") && shared.left_out(hot.key_layout()).is_empty());
+    put("after").await;
+    restored(&without.id, &keys).await;
+    assert_eq!(text().await, if is_shared { "after" } else { "before" });
+    put("after").await;
+    restored(&with.id, &keys).await;
+    assert_eq!(text().await, if is_shared { "after" } else { "before" }, "they were not asked for");
+    put("after").await;
+    restored(&without.id, &shared).await;
+    assert_eq!(text().await, if is_shared { "after" } else { "before" }, "the snapshot does not have them");
+    restored(&with.id, &shared).await;
+    assert_eq!(text().await, "before");
 }
 
 /// A restore that was interrupted leaves a mark, refuses a part of another one, and goes on with its generation.
@@ -356,6 +393,7 @@ pub async fn run_all(hot: Store, store: Arc<dyn SnapshotStore>) {
         a_restore_brings_back_what_was,
         a_restore_of_some_keys,
         what_belongs_to_processes_stays,
+        shared_keys_are_asked_for,
         an_interrupted_restore_goes_on,
         deadlines_are_absolute,
         an_unfinished_snapshot_is_not_listed,

@@ -1,7 +1,7 @@
 //! `emberkeep snapshot restore`
 
 use super::list::without_hot;
-use super::open::{Place, keys_of, open_hot};
+use super::open::{Place, Shared, keys_of, offer_left_out, open_hot};
 use super::progress::ProgressBar;
 use super::shown::changes;
 use crate::output::{confirmed, print};
@@ -22,6 +22,8 @@ pub(crate) struct RestoreArguments {
     /// Only keys whose name begins like this; may be given several times
     #[arg(long, value_name = "TEXT")]
     prefix: Vec<String>,
+    #[command(flatten)]
+    shared: Shared,
     /// Restores without asking
     #[arg(long)]
     yes: bool,
@@ -33,8 +35,9 @@ pub(crate) struct RestoreArguments {
 pub(super) async fn run(arguments: &RestoreArguments) -> anyhow::Result<ExitCode> {
     let found = without_hot(&arguments.place).await?;
     let info = found.find(&arguments.snapshot).await?;
-    let keys = keys_of(&info)?;
+    let keys = arguments.shared.applied(keys_of(&info)?);
     let hot = open_hot(&arguments.hot).await?;
+    offer_left_out(&hot, &keys);
     let restored =
         restore(arguments, &Snapshots::new(hot.clone(), found.store().clone()), &info, &keys).await;
     hot.close().await?;
