@@ -362,6 +362,26 @@ pub async fn large_keys_come_back(hot: Store, store: Arc<dyn SnapshotStore>) {
     assert_eq!(state(&hot, &keys).await[&raw].content, Content::Set(members));
 }
 
+/// A hash of few fields and many bytes comes back whole: one write of all of them would be more than a transaction takes.
+pub async fn a_hash_of_long_values_comes_back(hot: Store, store: Arc<dyn SnapshotStore>) {
+    let (ring, snapshots) = (fresh_ring(&hot), Snapshots::new(hot.clone(), store));
+    let keys = keys_of(&ring);
+    let raw = bytes::Bytes::from(SHIP.key(1).to_text(hot.key_layout(), &ring));
+    let value = bytes::Bytes::from(vec![b'v'; 40 * 1024]);
+    let fields: Vec<(bytes::Bytes, bytes::Bytes)> =
+        (0..500).map(|n: u32| (format!("{n:04}").into(), value.clone())).collect();
+    for piece in fields.chunks(100) {
+        let (raw, piece) = (raw.clone(), piece.to_vec());
+        let set =
+            move |tx: &mut emberkeep_hot::tx::RawTx<'_>| tx.write(raw.clone(), Write::HSet(piece.clone()));
+        hot.transact_raw(keys.partition(), set).await.expect("a transaction");
+    }
+    let taken = create(&snapshots, &keys, "").await;
+    hot.scope(ring.clone()).del(&SHIP.key(1)).await.expect("a transaction");
+    snapshots.restore(&taken.id, &keys, &KeyChoice::all(), &mut |_| ()).await.expect("a restore");
+    assert_eq!(state(&hot, &keys).await[&raw].content, Content::Hash(fields));
+}
+
 /// A schedule makes a snapshot when one is due, and keeps so many of its own.
 pub async fn a_schedule_keeps_its_own(hot: Store, store: Arc<dyn SnapshotStore>) {
     let (ring, snapshots) = (fresh_ring(&hot), Snapshots::new(hot.clone(), store));
@@ -400,6 +420,7 @@ pub async fn run_all(hot: Store, store: Arc<dyn SnapshotStore>) {
         old_snapshots_are_pruned,
         generations_rise,
         large_keys_come_back,
+        a_hash_of_long_values_comes_back,
         a_schedule_keeps_its_own,
     ];
     let failed: Vec<&str> = cases.iter().filter(|(_, failed)| *failed).map(|(name, _)| *name).collect();
