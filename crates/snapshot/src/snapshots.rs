@@ -7,12 +7,14 @@ use crate::create::{self, KeySource, Progress};
 use crate::error::{Error, Result};
 use crate::id::SnapshotId;
 use crate::info::{Label, SnapshotInfo};
+use crate::limits::CANDIDATES_MAX;
 use crate::names::Names;
 use crate::prune::Retention;
 use crate::restore::{self, Applying, RestoreMark, RestoreReport};
 use crate::verify::VerifiedReader;
 use emberkeep_hot::Store;
 use emberkeep_hot::store::PartitionKeys;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Snapshots of hot state in a store of snapshots.
@@ -67,7 +69,8 @@ impl Snapshots {
         self.store.list().await
     }
 
-    /// The snapshot of an id, of the beginning of an id, or the newest of a name.
+    /// The snapshot of an id, of the beginning of an id, or the newest of a name. A name that several partitions have is
+    /// refused.
     pub async fn find(&self, text: &str) -> Result<SnapshotInfo> {
         find(&self.list().await?.snapshots, text, self.store.name())
     }
@@ -148,7 +151,7 @@ impl Snapshots {
         };
         applying.apply(self.reader(id).await?, &live, &wanted).await?;
         restore::clear_mark(&self.hot, keys).await?;
-        Ok(RestoreReport { generation, changes, resumed: is_resumed })
+        Ok(RestoreReport { partition: keys.label(), generation, changes, resumed: is_resumed })
     }
 
     async fn begin_restore(&self, id: &SnapshotId, keys: &PartitionKeys, choice: &KeyChoice) -> Result<u64> {
@@ -229,16 +232,29 @@ impl Snapshots {
 }
 
 fn find(snapshots: &[SnapshotInfo], text: &str, store: String) -> Result<SnapshotInfo> {
+    let missing = || Error::NotFound { id: text.to_owned(), store };
+    if text.is_empty() {
+        return Err(missing());
+    }
     let by_id: Vec<&SnapshotInfo> =
-        snapshots.iter().filter(|info| !text.is_empty() && info.id.as_str().starts_with(text)).collect();
-    let found = match by_id[..] {
-        [one] => Some(one),
-        [] => snapshots.iter().rfind(|info| info.name == text && !text.is_empty()),
-        [first, second, ..] => {
-            let problem =
-                format!("{text:?} is the beginning of {}, {} and perhaps more", first.id, second.id);
-            return Err(Error::invalid("snapshot", problem));
-        }
-    };
-    found.cloned().ok_or_else(|| Error::NotFound { id: text.to_owned(), store })
+        snapshots.iter().filter(|info| info.id.as_str().starts_with(text)).collect();
+    let of_name = snapshots.iter().filter(|info| info.name == text);
+    // The newest come last, and take the place of those before.
+    let newest: BTreeMap<&str, &SnapshotInfo> = of_name.map(|info| (info.partition.as_str(), info)).collect();
+    let by_name: Vec<&SnapshotInfo> = newest.into_values().collect();
+    match (&by_id[..], &by_name[..]) {
+        ([one], _) | ([], [one]) => Ok((*one).clone()),
+        ([], []) => Err(missing()),
+        ([], several) | (several, _) => Err(ambiguous(text, several)),
+    }
+}
+
+/// Names some of the candidates with their partitions.
+fn ambiguous(text: &str, several: &[&SnapshotInfo]) -> Error {
+    let shown = several.iter().take(CANDIDATES_MAX).map(|info| format!("{} of {}", info.id, info.partition));
+    let mut shown = shown.collect::<Vec<_>>().join(", ");
+    if several.len() > CANDIDATES_MAX {
+        shown.push_str(&format!(" and {} more", several.len() - CANDIDATES_MAX));
+    }
+    Error::invalid("snapshot", format!("{text:?} may be {shown}; expected the id of one"))
 }

@@ -313,6 +313,21 @@ pub async fn an_unfinished_snapshot_is_not_listed(hot: Store, store: Arc<dyn Sna
     assert!(matches!(missing, Err(Error::NotFound { .. })), "{missing:?}");
 }
 
+/// A name that two partitions have means none of them; within a partition it means the newest.
+pub async fn a_name_of_two_partitions_is_refused(hot: Store, store: Arc<dyn SnapshotStore>) {
+    let (first, second) = (keys_of(&fresh_ring(&hot)), keys_of(&fresh_ring(&hot)));
+    let (snapshots, name) = (Snapshots::new(hot.clone(), store), format!("n{:016x}", hot.engine().seed()));
+    create(&snapshots, &first, &name).await;
+    let newest = create(&snapshots, &first, &name).await;
+    assert_eq!(snapshots.find(&name).await.as_ref().map(|info| &info.partition), Ok(&newest.partition));
+    let other = create(&snapshots, &second, &name).await;
+    let refused = snapshots.find(&name).await.expect_err("two partitions").to_string();
+    for text in [first.label(), second.label(), newest.id.to_string(), other.id.to_string()] {
+        assert!(refused.contains(&text), "{refused}");
+    }
+    assert_eq!(snapshots.find(other.id.as_str()).await, Ok(other));
+}
+
 /// Snapshots are pruned by their rules, one partition at a time; a removed one cannot be opened.
 pub async fn old_snapshots_are_pruned(hot: Store, store: Arc<dyn SnapshotStore>) {
     let (ring, snapshots) = (fresh_ring(&hot), Snapshots::new(hot.clone(), store.clone()));
@@ -417,6 +432,7 @@ pub async fn run_all(hot: Store, store: Arc<dyn SnapshotStore>) {
         an_interrupted_restore_goes_on,
         deadlines_are_absolute,
         an_unfinished_snapshot_is_not_listed,
+        a_name_of_two_partitions_is_refused,
         old_snapshots_are_pruned,
         generations_rise,
         large_keys_come_back,

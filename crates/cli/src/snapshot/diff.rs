@@ -14,7 +14,7 @@ pub(crate) struct DiffArguments {
     hot: StoreArguments,
     #[command(flatten)]
     place: Place,
-    /// The first snapshot: its id, the beginning of its id, or its name
+    /// The first snapshot: its id, the beginning of its id, or its name, if only one partition has it
     #[arg(value_name = "FROM")]
     from: String,
     /// The second one [default: hot state]

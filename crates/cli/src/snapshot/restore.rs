@@ -16,7 +16,7 @@ pub(crate) struct RestoreArguments {
     hot: StoreArguments,
     #[command(flatten)]
     place: Place,
-    /// Its id, the beginning of its id, or its name
+    /// Its id, the beginning of its id, or its name, if only one partition has it
     #[arg(value_name = "SNAPSHOT")]
     snapshot: String,
     /// Only keys whose name begins like this; may be given several times
@@ -53,12 +53,17 @@ async fn restore(
     let choice = KeyChoice::prefixes(&arguments.prefix);
     let preview = snapshots.preview(&info.id, keys, &choice).await?;
     if !arguments.json {
-        print(format_args!("{} ({choice}) would change in hot state:\n{}", info.id, changes(&preview)))?;
+        print(format_args!(
+            "{} ({choice}) would change {} in hot state:\n{}",
+            info.id,
+            info.partition,
+            changes(&preview)
+        ))?;
         if let Some(mark) = snapshots.unfinished(keys).await? {
             print(format_args!("a restore of {} ({}) has not ended\n", mark.snapshot, mark.choice))?;
         }
     }
-    if !arguments.yes && !confirmed(&mut std::io::stdout(), "Restore it now?")? {
+    if !arguments.yes && !confirmed(&mut std::io::stdout(), &format!("Restore {} now?", info.partition))? {
         print("nothing was changed\n")?;
         return Ok(ExitCode::FAILURE);
     }
