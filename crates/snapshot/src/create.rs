@@ -136,7 +136,11 @@ async fn begun(
     let partition = keys.label();
     let generation = match label.generation {
         Some(generation) => generation,
-        None => store.generation(&partition).await?,
+        // A store that lost its generations has those of its snapshots still.
+        None => {
+            let listed = store.list().await?.greatest_generation(&partition);
+            store.generation(&partition).await?.max(listed.unwrap_or_default())
+        }
     };
     Ok(SnapshotInfo {
         id: SnapshotId::new(at, mixed(hot.engine().seed())),

@@ -155,7 +155,11 @@ impl Snapshots {
     }
 
     async fn begin_restore(&self, id: &SnapshotId, keys: &PartitionKeys, choice: &KeyChoice) -> Result<u64> {
-        let generation = self.store.raise_generation(&keys.label(), 0).await?;
+        let label = keys.label();
+        // A store that lost its generations must not begin anew: snapshots of before would count as newer.
+        let listed = self.list().await?.greatest_generation(&label);
+        let at_least = listed.map_or(0, |generation| generation.saturating_add(1));
+        let generation = self.store.raise_generation(&label, at_least).await?;
         let (snapshot, choice) = (id.clone(), choice.to_string());
         let begun_at = self.hot.now().await?;
         let mark = RestoreMark { snapshot, generation, choice, begun_at };

@@ -359,6 +359,23 @@ pub async fn generations_rise(hot: Store, store: Arc<dyn SnapshotStore>) {
     assert_eq!((store.generation(&first).await, store.generation(&second).await), (Ok(10), Ok(0)));
 }
 
+/// A restore raises the generation above that of every snapshot of the partition, whatever the store knows of it.
+pub async fn a_generation_is_above_every_snapshot(hot: Store, store: Arc<dyn SnapshotStore>) {
+    let (ring, snapshots) = (fresh_ring(&hot), Snapshots::new(hot.clone(), store));
+    let keys = keys_of(&ring);
+    put_ships(&hot, &ring, 0..3, 1).await;
+    let label = Label { generation: Some(7), ..Label::default() };
+    let taken = snapshots.create(&keys, label, &mut |_| ()).await.expect("a snapshot");
+    assert_eq!(create(&snapshots, &keys, "").await.generation, 7);
+    let report =
+        snapshots.restore(&taken.id, &keys, &KeyChoice::all(), &mut |_| ()).await.expect("a restore");
+    assert_eq!(report.generation, 8);
+    let next = create(&snapshots, &keys, "").await;
+    let listed = snapshots.list().await.expect("a list").snapshots;
+    let newest = listed.iter().rfind(|info| info.partition == keys.label()).map(|info| &info.id);
+    assert_eq!((next.generation, newest), (8, Some(&next.id)));
+}
+
 /// Keys larger than a reply and than a transaction come back whole.
 pub async fn large_keys_come_back(hot: Store, store: Arc<dyn SnapshotStore>) {
     let (ring, snapshots) = (fresh_ring(&hot), Snapshots::new(hot.clone(), store));
@@ -435,6 +452,7 @@ pub async fn run_all(hot: Store, store: Arc<dyn SnapshotStore>) {
         a_name_of_two_partitions_is_refused,
         old_snapshots_are_pruned,
         generations_rise,
+        a_generation_is_above_every_snapshot,
         large_keys_come_back,
         a_hash_of_long_values_comes_back,
         a_schedule_keeps_its_own,
