@@ -434,6 +434,30 @@ pub async fn a_schedule_keeps_its_own(hot: Store, store: Arc<dyn SnapshotStore>)
     assert!(own.iter().any(|info| info.id == by_hand.id));
 }
 
+/// After the clock went back snapshots of the future neither make every look due nor displace the new one.
+pub async fn a_schedule_outlives_a_clock_that_went_back(hot: Store, store: Arc<dyn SnapshotStore>) {
+    let (ring, snapshots) = (fresh_ring(&hot), Snapshots::new(hot.clone(), store.clone()));
+    let keys = keys_of(&ring);
+    let keep = Retention { last: 2, ..Retention::default() };
+    let mut schedule = crate::Schedule { every: Duration::from_secs(3600), keep, name: "auto".into() };
+    let taken = create(&snapshots, &keys, "auto").await;
+    for later in [86_400_000, 86_400_001] {
+        let created_at = taken.created_at + later;
+        let future = SnapshotInfo { id: SnapshotId::new(created_at, 1), created_at, ..taken.clone() };
+        let writer = store.begin(&future).await.expect("a writer");
+        writer.finish(future.clone()).await.expect("it ends");
+    }
+    store.remove(&taken.id).await.expect("it is there");
+    let first = schedule.run_due(&snapshots, &keys).await.expect("a look");
+    let first = first.expect("those of the future do not count");
+    assert_eq!(schedule.run_due(&snapshots, &keys).await, Ok(None), "an hour has not passed");
+    schedule.every = Duration::ZERO;
+    let second = schedule.run_due(&snapshots, &keys).await.expect("a look").expect("it is due");
+    for id in [first.id, second.id] {
+        assert!(snapshots.verify(&id).await.is_ok(), "two are kept beside those of the future");
+    }
+}
+
 /// Runs every case on one store of snapshots; each line names a case that failed.
 pub async fn run_all(hot: Store, store: Arc<dyn SnapshotStore>) {
     macro_rules! cases {
@@ -456,6 +480,7 @@ pub async fn run_all(hot: Store, store: Arc<dyn SnapshotStore>) {
         large_keys_come_back,
         a_hash_of_long_values_comes_back,
         a_schedule_keeps_its_own,
+        a_schedule_outlives_a_clock_that_went_back,
     ];
     let failed: Vec<&str> = cases.iter().filter(|(_, failed)| *failed).map(|(name, _)| *name).collect();
     assert!(failed.is_empty(), "{} of {} cases failed: {failed:#?}", failed.len(), cases.len());
