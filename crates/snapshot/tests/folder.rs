@@ -146,6 +146,22 @@ fn a_damaged_file_is_named_and_refused_as_a_whole() {
 }
 
 #[test]
+fn a_file_that_cannot_be_read_is_named_beside_the_others() {
+    let scratch = scratch();
+    block_on(async {
+        let (hot, store) = (embedded(), folder(scratch.path()));
+        let (ring, snapshots) = (fresh_ring(&hot), Snapshots::new(hot, store));
+        let taken =
+            snapshots.create(&keys_of(&ring), Label::default(), &mut |_| ()).await.expect("a snapshot");
+        // A folder instead of a file: also root cannot read it.
+        fs::create_dir(scratch.join("1795000000000-00000000.snapshot")).expect("a folder");
+        let listed = snapshots.list().await.expect("a list");
+        assert_eq!(listed.snapshots, [taken]);
+        assert_eq!(listed.damaged[0].snapshot, "1795000000000-00000000.snapshot");
+    });
+}
+
+#[test]
 fn what_a_dead_process_left_is_removed_and_what_a_living_one_writes_stays() {
     let scratch = scratch();
     block_on(async {
