@@ -105,6 +105,7 @@ fn a_life_of_snapshots(hot: &str, snapshots: &str) {
     let asked = at(&["restore", "first"], true);
     let asked = emberkeep(&asked.iter().map(String::as_str).collect::<Vec<_>>());
     assert!(!asked.status.success() && said(&asked).contains("nothing was changed"), "{}", said(&asked));
+    assert!(said(&asked).contains(&format!("would change Tenant:{TENANT} in hot state")), "{}", said(&asked));
     let one = key(30).to_string();
     let part = run_at(&["restore", "first", "--yes", "--prefix", &one], true);
     assert!(part.contains("0 added, 1 changed, 0 removed") && part.contains("in generation 1"), "{part}");
@@ -163,7 +164,7 @@ fn wrong_places_and_partitions_are_refused_with_what_was_expected() {
     let memory = create(&partition, "memory:", place);
     assert!(memory.contains("hot state in memory ends with its process"), "{memory}");
     let hot = format!("file:{}", scratch.join("data").display());
-    let unknown = create("galaxy=1", &hot, place);
+    let unknown = create("continent=1", &hot, place);
     assert!(unknown.contains("expected one of") && unknown.contains("Tenant"), "{unknown}");
     let wrong = create("tenantId=1", &hot, place);
     assert!(wrong.contains("\"1\" is not a Tenant"), "{wrong}");

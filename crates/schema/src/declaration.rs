@@ -45,6 +45,8 @@ pub struct Declaration {
     pub parts: &'static [PartDecl],
     /// The family of the records that this index points at.
     pub index_of: Option<&'static str>,
+    /// Whether snapshots have its keys. `snapshot: never` = it belongs to running processes.
+    pub in_snapshots: bool,
 }
 
 /// A key part as data.
@@ -117,6 +119,7 @@ impl Declaration {
         readers: &'static [&'static str],
         parts: &'static [PartDecl],
         index_of: Option<&'static str>,
+        in_snapshots: bool,
     ) -> Declaration {
         Declaration {
             name,
@@ -136,6 +139,7 @@ impl Declaration {
             partition_accepts: |text| P::parse(text).is_some(),
             parts,
             index_of,
+            in_snapshots,
         }
     }
 }

@@ -16,6 +16,14 @@ pub struct Listing {
     pub damaged: Vec<DamagedSnapshot>,
 }
 
+impl Listing {
+    /// The greatest generation that a snapshot of a partition has.
+    pub fn greatest_generation(&self, partition: &str) -> Option<u64> {
+        let of_partition = self.snapshots.iter().filter(|info| info.partition == partition);
+        of_partition.map(|info| info.generation).max()
+    }
+}
+
 /// A place for snapshots. Keys are named without the prefix and the Cluster tag of the engine that they came from, so
 /// that a snapshot fits every engine.
 pub trait SnapshotStore: Send + Sync + 'static {

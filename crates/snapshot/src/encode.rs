@@ -59,6 +59,18 @@ pub fn push_key(out: &mut Vec<u8>, key: &KeyDump) {
     push_content(out, &key.content);
 }
 
+/// How many bytes [`push_key`] appends.
+pub(crate) fn stored_bytes(key: &KeyDump) -> usize {
+    let members = key.content.len();
+    // Lengths of 4 bytes: the key's, the count, one or two for each member; scores are counted with the content.
+    let lengths = match &key.content {
+        Content::Text(_) => 4,
+        Content::Hash(_) => 4 + 8 * members,
+        Content::Set(_) | Content::List(_) | Content::SortedSet(_) => 4 + 4 * members,
+    };
+    key.bytes() + 4 + 1 + 8 + lengths
+}
+
 /// Reads what [`push_content`] wrote, and nothing more. The error says what is wrong.
 pub fn content_from(kind: Kind, bytes: Bytes) -> Result<Content, &'static str> {
     let mut input = Input(bytes);
@@ -145,7 +157,9 @@ mod tests {
         let mut bytes = Vec::new();
         let mut ends = Vec::new();
         for key in &keys {
+            let before = bytes.len();
             push_key(&mut bytes, key);
+            assert_eq!(bytes.len() - before, stored_bytes(key));
             ends.push(bytes.len());
         }
         assert_eq!(keys_from(bytes.clone().into()).as_deref(), Ok(&keys[..]));

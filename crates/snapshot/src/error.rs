@@ -39,6 +39,18 @@ pub enum Error {
         /// The newest format that is understood.
         max: u32,
     },
+    /// A key is larger than a snapshot can hold. No snapshot was made.
+    #[error(
+        "the key {key} has {bytes} bytes, a snapshot takes up to {max}; the snapshot was not made; split or remove the key"
+    )]
+    KeyTooLarge {
+        /// The key, without prefix and tag.
+        key: String,
+        /// Its bytes as they would be stored.
+        bytes: usize,
+        /// The most that are read.
+        max: usize,
+    },
     /// The store has no space left. No snapshot was listed by this call.
     #[error("{store} is full: {reason}; the snapshot was not made; free space or prune snapshots")]
     Full {

@@ -12,7 +12,7 @@ pub struct Label {
     /// A name for people; may be empty.
     pub name: String,
     /// The generation of the partition; `None` = the store's, see
-    /// [`SnapshotStore::generation`](crate::SnapshotStore::generation).
+    /// [`SnapshotStore::generation`](crate::SnapshotStore::generation), or the greatest of its snapshots.
     pub generation: Option<u64>,
     /// The tick of the game that the snapshot shows, where the game has ticks.
     pub tick: Option<u64>,

@@ -14,6 +14,8 @@ pub const RESTORE_BYTES_TOGETHER: usize = 256 * 1024;
 pub const RESTORE_KEY_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Keys that a comparison names.
 pub const EXAMPLES_MAX: usize = 20;
+/// Snapshots that the refusal of an ambiguous name lists.
+pub const CANDIDATES_MAX: usize = 10;
 /// Longest name of a snapshot, in bytes.
 pub const NAME_BYTES_MAX: usize = 100;
 

@@ -37,6 +37,8 @@ pub struct RestoreMark {
 /// What a restore did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RestoreReport {
+    /// Type and text of the partition.
+    pub partition: String,
     /// The generation of the partition from now on.
     pub generation: u64,
     /// What differed when it began.

@@ -22,10 +22,12 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Whether a snapshot is due: the newest one is older than the interval, or of the future.
-    pub fn is_due(&self, newest: Option<i64>, now: i64) -> bool {
+    /// Whether a snapshot is due: there is none of the last interval. Those of the future do not count: they were taken
+    /// before the clock went back.
+    pub fn is_due(&self, taken: impl IntoIterator<Item = i64>, now: i64) -> bool {
         let every = i64::try_from(self.every.as_millis()).unwrap_or(i64::MAX);
-        newest.is_none_or(|newest| now < newest || now - newest >= every)
+        let newest = taken.into_iter().filter(|at| *at <= now).max();
+        newest.is_none_or(|newest| now.saturating_sub(newest) >= every)
     }
 
     /// Makes a snapshot if one is due, and prunes. Several processes with one schedule may make one each.
@@ -33,15 +35,26 @@ impl Schedule {
         let (label, now) = (keys.label(), snapshots.hot().now().await?);
         let listing = snapshots.list().await?;
         let own = |info: &&SnapshotInfo| info.partition == label && info.name == self.name;
-        let newest = listing.snapshots.iter().filter(own).map(|info| info.created_at).max();
-        if !self.is_due(newest, now) {
+        let times = listing.snapshots.iter().filter(own).map(|info| info.created_at);
+        if !self.is_due(times, now) {
             return Ok(None);
         }
         let taken = snapshots.create(keys, Label::named(&self.name), &mut |_| ()).await?;
         if !self.keep.is_empty() {
-            snapshots.prune(&label, Some(&self.name), self.keep).await?;
+            self.prune(snapshots, &taken).await?;
         }
         Ok(Some(taken))
+    }
+
+    /// Prunes. Those of the future neither count nor go, and the one just taken stays.
+    async fn prune(&self, snapshots: &Snapshots, taken: &SnapshotInfo) -> Result<()> {
+        let mut own = snapshots.list().await?.snapshots;
+        own.retain(|info| info.partition == taken.partition && info.name == self.name);
+        own.retain(|info| info.created_at <= taken.created_at);
+        for id in self.keep.to_remove(&own).iter().filter(|id| **id != taken.id) {
+            snapshots.store().remove(id).await?;
+        }
+        Ok(())
     }
 
     /// Makes snapshots until `stop` is ready. Failures are logged, and tried again at the next look.
@@ -69,7 +82,9 @@ mod tests {
     fn a_snapshot_is_due_after_the_interval_and_after_a_clock_that_went_back() {
         let schedule =
             Schedule { every: Duration::from_secs(1), keep: Retention::default(), name: "auto".into() };
-        let due = [(None, 0), (Some(0), 999), (Some(0), 1_000), (Some(5_000), 4_999)];
-        assert_eq!(due.map(|(newest, now)| schedule.is_due(newest, now)), [true, false, true, true]);
+        let due = |taken: &[i64], now| schedule.is_due(taken.iter().copied(), now);
+        assert!(due(&[], 0) && !due(&[0], 999) && due(&[0], 1_000));
+        assert!(due(&[5_000], 4_999), "of the future alone");
+        assert!(!due(&[5_000, 4_000], 4_999), "one was taken since the clock went back");
     }
 }

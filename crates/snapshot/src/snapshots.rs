@@ -7,12 +7,14 @@ use crate::create::{self, KeySource, Progress};
 use crate::error::{Error, Result};
 use crate::id::SnapshotId;
 use crate::info::{Label, SnapshotInfo};
+use crate::limits::CANDIDATES_MAX;
 use crate::names::Names;
 use crate::prune::Retention;
 use crate::restore::{self, Applying, RestoreMark, RestoreReport};
 use crate::verify::VerifiedReader;
 use emberkeep_hot::Store;
 use emberkeep_hot::store::PartitionKeys;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Snapshots of hot state in a store of snapshots.
@@ -39,7 +41,8 @@ impl Snapshots {
     }
 
     /// Makes a snapshot of a partition while the game runs. Which moment it shows depends on the engine, see
-    /// [`Store::dump`]. After an error nothing is listed.
+    /// [`Store::dump`]. Keys that all partitions share are in it only if they are asked for, see
+    /// [`PartitionKeys::with_shared`]. After an error nothing is listed.
     pub async fn create(
         &self,
         keys: &PartitionKeys,
@@ -66,7 +69,8 @@ impl Snapshots {
         self.store.list().await
     }
 
-    /// The snapshot of an id, of the beginning of an id, or the newest of a name.
+    /// The snapshot of an id, of the beginning of an id, or the newest of a name. A name that several partitions have is
+    /// refused.
     pub async fn find(&self, text: &str) -> Result<SnapshotInfo> {
         find(&self.list().await?.snapshots, text, self.store.name())
     }
@@ -113,7 +117,8 @@ impl Snapshots {
     }
 
     /// Makes the chosen keys what they are in the snapshot: keys that it does not have are removed, deadlines are the
-    /// absolute ones, and keys whose deadline has passed stay away. The game does not run meanwhile, or holds a lease
+    /// absolute ones, and keys whose deadline has passed stay away. Of keys that all partitions share only families are
+    /// restored that were asked for and that the snapshot has. The game does not run meanwhile, or holds a lease
     /// that keeps its writers away; readers may see some keys before others.
     ///
     /// The generation is raised first, in the store of snapshots. A restore that was interrupted goes on when it is
@@ -146,11 +151,15 @@ impl Snapshots {
         };
         applying.apply(self.reader(id).await?, &live, &wanted).await?;
         restore::clear_mark(&self.hot, keys).await?;
-        Ok(RestoreReport { generation, changes, resumed: is_resumed })
+        Ok(RestoreReport { partition: keys.label(), generation, changes, resumed: is_resumed })
     }
 
     async fn begin_restore(&self, id: &SnapshotId, keys: &PartitionKeys, choice: &KeyChoice) -> Result<u64> {
-        let generation = self.store.raise_generation(&keys.label(), 0).await?;
+        let label = keys.label();
+        // A store that lost its generations must not begin anew: snapshots of before would count as newer.
+        let listed = self.list().await?.greatest_generation(&label);
+        let at_least = listed.map_or(0, |generation| generation.saturating_add(1));
+        let generation = self.store.raise_generation(&label, at_least).await?;
         let (snapshot, choice) = (id.clone(), choice.to_string());
         let begun_at = self.hot.now().await?;
         let mark = RestoreMark { snapshot, generation, choice, begun_at };
@@ -201,6 +210,11 @@ impl Snapshots {
         choice: &KeyChoice,
     ) -> Result<(Fingerprints, Fingerprints)> {
         let mut reader = self.reader(id).await?;
+        let info = reader.info();
+        // All partitions would lose the keys of a shared family of which the snapshot has nothing.
+        let keys = &keys
+            .clone()
+            .without_shared_but(self.hot.key_layout(), |family| info.families.contains_key(family));
         if reader.info().partition != keys.label() {
             let problem = format!("{id} is of {}, not of {}", reader.info().partition, keys.label());
             return Err(Error::invalid("snapshot", problem));
@@ -222,16 +236,29 @@ impl Snapshots {
 }
 
 fn find(snapshots: &[SnapshotInfo], text: &str, store: String) -> Result<SnapshotInfo> {
+    let missing = || Error::NotFound { id: text.to_owned(), store };
+    if text.is_empty() {
+        return Err(missing());
+    }
     let by_id: Vec<&SnapshotInfo> =
-        snapshots.iter().filter(|info| !text.is_empty() && info.id.as_str().starts_with(text)).collect();
-    let found = match by_id[..] {
-        [one] => Some(one),
-        [] => snapshots.iter().rfind(|info| info.name == text && !text.is_empty()),
-        [first, second, ..] => {
-            let problem =
-                format!("{text:?} is the beginning of {}, {} and perhaps more", first.id, second.id);
-            return Err(Error::invalid("snapshot", problem));
-        }
-    };
-    found.cloned().ok_or_else(|| Error::NotFound { id: text.to_owned(), store })
+        snapshots.iter().filter(|info| info.id.as_str().starts_with(text)).collect();
+    let of_name = snapshots.iter().filter(|info| info.name == text);
+    // The newest come last, and take the place of those before.
+    let newest: BTreeMap<&str, &SnapshotInfo> = of_name.map(|info| (info.partition.as_str(), info)).collect();
+    let by_name: Vec<&SnapshotInfo> = newest.into_values().collect();
+    match (&by_id[..], &by_name[..]) {
+        ([one], _) | ([], [one]) => Ok((*one).clone()),
+        ([], []) => Err(missing()),
+        ([], several) | (several, _) => Err(ambiguous(text, several)),
+    }
+}
+
+/// Names some of the candidates with their partitions.
+fn ambiguous(text: &str, several: &[&SnapshotInfo]) -> Error {
+    let shown = several.iter().take(CANDIDATES_MAX).map(|info| format!("{} of {}", info.id, info.partition));
+    let mut shown = shown.collect::<Vec<_>>().join(", ");
+    if several.len() > CANDIDATES_MAX {
+        shown.push_str(&format!(" and {} more", several.len() - CANDIDATES_MAX));
+    }
+    Error::invalid("snapshot", format!("{text:?} may be {shown}; expected the id of one"))
 }

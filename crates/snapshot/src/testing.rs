@@ -48,10 +48,22 @@ family! {
         kind: List<Utf8>, partition: Ring, parts: (id: u32), ttl: persistent, owner: "tests"
     }
 }
+family! {
+    /// Who runs the ring: it belongs to a process.
+    pub RUNNER = "snap:runner:{ring}" {
+        kind: Text<Utf8>, partition: Ring, parts: (), ttl: persistent, owner: "tests", snapshot: never
+    }
+}
+family! {
+    /// A text that all rings share on one server.
+    pub COMMON = "snap:common:{id}" {
+        kind: Text<Utf8>, partition: shared Ring, parts: (id: u32), ttl: persistent, owner: "tests"
+    }
+}
 
 /// The families of the suite.
 pub fn families() -> Schema {
-    schema![NOTE, SHIP, FLEET, BOARD, QUEUE].expect("patterns that differ")
+    schema![NOTE, SHIP, FLEET, BOARD, QUEUE, RUNNER, COMMON].expect("patterns that differ")
 }
 
 /// A partition that no other test uses.
@@ -177,6 +189,53 @@ pub async fn a_restore_of_some_keys(hot: Store, store: Arc<dyn SnapshotStore>) {
     assert!(matches!(refused, Err(Error::Invalid { what: "snapshot", .. })), "{refused:?}");
 }
 
+/// A family of running processes is not in snapshots: a restore leaves it as it is.
+pub async fn what_belongs_to_processes_stays(hot: Store, store: Arc<dyn SnapshotStore>) {
+    let (ring, snapshots) = (fresh_ring(&hot), Snapshots::new(hot.clone(), store));
+    let (keys, scope) = (keys_of(&ring), hot.scope(ring.clone()));
+    put_ships(&hot, &ring, 0..3, 1).await;
+    scope.put(&RUNNER.key(), "before".to_owned()).await.expect("a transaction");
+    let taken = create(&snapshots, &keys, "").await;
+    assert_eq!((taken.keys, taken.families.get("RUNNER")), (3, None));
+    scope.put(&RUNNER.key(), "after".to_owned()).await.expect("a transaction");
+    put_ships(&hot, &ring, 0..3, 2).await;
+    let report =
+        snapshots.restore(&taken.id, &keys, &KeyChoice::all(), &mut |_| ()).await.expect("a restore");
+    assert_eq!((report.changes.changed, report.changes.removed), (3, 0));
+    assert_eq!(scope.get(&RUNNER.key()).await.expect("a text"), Some("after".to_owned()));
+}
+
+/// Keys that all partitions share on one server are left alone unless they are asked for; on a Cluster each partition has
+/// its own.
+pub async fn shared_keys_are_asked_for(hot: Store, store: Arc<dyn SnapshotStore>) {
+    let (ring, snapshots) = (fresh_ring(&hot), Snapshots::new(hot.clone(), store));
+    let (keys, scope) = (keys_of(&ring), hot.scope(ring.clone()));
+    let key = COMMON.key(hot.engine().seed() as u32);
+    let text = async || scope.get(&key).await.expect("a text").unwrap_or_default();
+    let put = async |text: &str| scope.put(&key, text.to_owned()).await.expect("a transaction");
+    let restored = async |id: &SnapshotId, keys: &PartitionKeys| {
+        snapshots.restore(id, keys, &KeyChoice::all(), &mut |_| ()).await.expect("a restore");
+    };
+    let is_shared = hot.key_layout().topology() == emberkeep_schema::Topology::Single;
+    let shared = keys.clone().with_shared();
+    put("before").await;
+    let (without, with) = (create(&snapshots, &keys, "").await, create(&snapshots, &shared, "").await);
+    assert_eq!(without.families.contains_key("COMMON"), !is_shared);
+    assert_eq!(keys.left_out(hot.key_layout()), if is_shared { vec!["COMMON"] } else { vec![] });
+    assert!(with.families.contains_key("COMMON") && shared.left_out(hot.key_layout()).is_empty());
+    put("after").await;
+    restored(&without.id, &keys).await;
+    assert_eq!(text().await, if is_shared { "after" } else { "before" });
+    put("after").await;
+    restored(&with.id, &keys).await;
+    assert_eq!(text().await, if is_shared { "after" } else { "before" }, "they were not asked for");
+    put("after").await;
+    restored(&without.id, &shared).await;
+    assert_eq!(text().await, if is_shared { "after" } else { "before" }, "the snapshot does not have them");
+    restored(&with.id, &shared).await;
+    assert_eq!(text().await, "before");
+}
+
 /// A restore that was interrupted leaves a mark, refuses a part of another one, and goes on with its generation.
 pub async fn an_interrupted_restore_goes_on(hot: Store, store: Arc<dyn SnapshotStore>) {
     let (ring, snapshots) = (fresh_ring(&hot), Snapshots::new(hot.clone(), store));
@@ -254,6 +313,21 @@ pub async fn an_unfinished_snapshot_is_not_listed(hot: Store, store: Arc<dyn Sna
     assert!(matches!(missing, Err(Error::NotFound { .. })), "{missing:?}");
 }
 
+/// A name that two partitions have means none of them; within a partition it means the newest.
+pub async fn a_name_of_two_partitions_is_refused(hot: Store, store: Arc<dyn SnapshotStore>) {
+    let (first, second) = (keys_of(&fresh_ring(&hot)), keys_of(&fresh_ring(&hot)));
+    let (snapshots, name) = (Snapshots::new(hot.clone(), store), format!("n{:016x}", hot.engine().seed()));
+    create(&snapshots, &first, &name).await;
+    let newest = create(&snapshots, &first, &name).await;
+    assert_eq!(snapshots.find(&name).await.as_ref().map(|info| &info.partition), Ok(&newest.partition));
+    let other = create(&snapshots, &second, &name).await;
+    let refused = snapshots.find(&name).await.expect_err("two partitions").to_string();
+    for text in [first.label(), second.label(), newest.id.to_string(), other.id.to_string()] {
+        assert!(refused.contains(&text), "{refused}");
+    }
+    assert_eq!(snapshots.find(other.id.as_str()).await, Ok(other));
+}
+
 /// Snapshots are pruned by their rules, one partition at a time; a removed one cannot be opened.
 pub async fn old_snapshots_are_pruned(hot: Store, store: Arc<dyn SnapshotStore>) {
     let (ring, snapshots) = (fresh_ring(&hot), Snapshots::new(hot.clone(), store.clone()));
@@ -285,6 +359,23 @@ pub async fn generations_rise(hot: Store, store: Arc<dyn SnapshotStore>) {
     assert_eq!((store.generation(&first).await, store.generation(&second).await), (Ok(10), Ok(0)));
 }
 
+/// A restore raises the generation above that of every snapshot of the partition, whatever the store knows of it.
+pub async fn a_generation_is_above_every_snapshot(hot: Store, store: Arc<dyn SnapshotStore>) {
+    let (ring, snapshots) = (fresh_ring(&hot), Snapshots::new(hot.clone(), store));
+    let keys = keys_of(&ring);
+    put_ships(&hot, &ring, 0..3, 1).await;
+    let label = Label { generation: Some(7), ..Label::default() };
+    let taken = snapshots.create(&keys, label, &mut |_| ()).await.expect("a snapshot");
+    assert_eq!(create(&snapshots, &keys, "").await.generation, 7);
+    let report =
+        snapshots.restore(&taken.id, &keys, &KeyChoice::all(), &mut |_| ()).await.expect("a restore");
+    assert_eq!(report.generation, 8);
+    let next = create(&snapshots, &keys, "").await;
+    let listed = snapshots.list().await.expect("a list").snapshots;
+    let newest = listed.iter().rfind(|info| info.partition == keys.label()).map(|info| &info.id);
+    assert_eq!((next.generation, newest), (8, Some(&next.id)));
+}
+
 /// Keys larger than a reply and than a transaction come back whole.
 pub async fn large_keys_come_back(hot: Store, store: Arc<dyn SnapshotStore>) {
     let (ring, snapshots) = (fresh_ring(&hot), Snapshots::new(hot.clone(), store));
@@ -301,6 +392,26 @@ pub async fn large_keys_come_back(hot: Store, store: Arc<dyn SnapshotStore>) {
     hot.scope(ring.clone()).del(&FLEET.key(1)).await.expect("a transaction");
     snapshots.restore(&taken.id, &keys, &KeyChoice::all(), &mut |_| ()).await.expect("a restore");
     assert_eq!(state(&hot, &keys).await[&raw].content, Content::Set(members));
+}
+
+/// A hash of few fields and many bytes comes back whole: one write of all of them would be more than a transaction takes.
+pub async fn a_hash_of_long_values_comes_back(hot: Store, store: Arc<dyn SnapshotStore>) {
+    let (ring, snapshots) = (fresh_ring(&hot), Snapshots::new(hot.clone(), store));
+    let keys = keys_of(&ring);
+    let raw = bytes::Bytes::from(SHIP.key(1).to_text(hot.key_layout(), &ring));
+    let value = bytes::Bytes::from(vec![b'v'; 40 * 1024]);
+    let fields: Vec<(bytes::Bytes, bytes::Bytes)> =
+        (0..500).map(|n: u32| (format!("{n:04}").into(), value.clone())).collect();
+    for piece in fields.chunks(100) {
+        let (raw, piece) = (raw.clone(), piece.to_vec());
+        let set =
+            move |tx: &mut emberkeep_hot::tx::RawTx<'_>| tx.write(raw.clone(), Write::HSet(piece.clone()));
+        hot.transact_raw(keys.partition(), set).await.expect("a transaction");
+    }
+    let taken = create(&snapshots, &keys, "").await;
+    hot.scope(ring.clone()).del(&SHIP.key(1)).await.expect("a transaction");
+    snapshots.restore(&taken.id, &keys, &KeyChoice::all(), &mut |_| ()).await.expect("a restore");
+    assert_eq!(state(&hot, &keys).await[&raw].content, Content::Hash(fields));
 }
 
 /// A schedule makes a snapshot when one is due, and keeps so many of its own.
@@ -323,6 +434,30 @@ pub async fn a_schedule_keeps_its_own(hot: Store, store: Arc<dyn SnapshotStore>)
     assert!(own.iter().any(|info| info.id == by_hand.id));
 }
 
+/// After the clock went back snapshots of the future neither make every look due nor displace the new one.
+pub async fn a_schedule_outlives_a_clock_that_went_back(hot: Store, store: Arc<dyn SnapshotStore>) {
+    let (ring, snapshots) = (fresh_ring(&hot), Snapshots::new(hot.clone(), store.clone()));
+    let keys = keys_of(&ring);
+    let keep = Retention { last: 2, ..Retention::default() };
+    let mut schedule = crate::Schedule { every: Duration::from_secs(3600), keep, name: "auto".into() };
+    let taken = create(&snapshots, &keys, "auto").await;
+    for later in [86_400_000, 86_400_001] {
+        let created_at = taken.created_at + later;
+        let future = SnapshotInfo { id: SnapshotId::new(created_at, 1), created_at, ..taken.clone() };
+        let writer = store.begin(&future).await.expect("a writer");
+        writer.finish(future.clone()).await.expect("it ends");
+    }
+    store.remove(&taken.id).await.expect("it is there");
+    let first = schedule.run_due(&snapshots, &keys).await.expect("a look");
+    let first = first.expect("those of the future do not count");
+    assert_eq!(schedule.run_due(&snapshots, &keys).await, Ok(None), "an hour has not passed");
+    schedule.every = Duration::ZERO;
+    let second = schedule.run_due(&snapshots, &keys).await.expect("a look").expect("it is due");
+    for id in [first.id, second.id] {
+        assert!(snapshots.verify(&id).await.is_ok(), "two are kept beside those of the future");
+    }
+}
+
 /// Runs every case on one store of snapshots; each line names a case that failed.
 pub async fn run_all(hot: Store, store: Arc<dyn SnapshotStore>) {
     macro_rules! cases {
@@ -333,13 +468,19 @@ pub async fn run_all(hot: Store, store: Arc<dyn SnapshotStore>) {
     let cases = cases![
         a_restore_brings_back_what_was,
         a_restore_of_some_keys,
+        what_belongs_to_processes_stays,
+        shared_keys_are_asked_for,
         an_interrupted_restore_goes_on,
         deadlines_are_absolute,
         an_unfinished_snapshot_is_not_listed,
+        a_name_of_two_partitions_is_refused,
         old_snapshots_are_pruned,
         generations_rise,
+        a_generation_is_above_every_snapshot,
         large_keys_come_back,
+        a_hash_of_long_values_comes_back,
         a_schedule_keeps_its_own,
+        a_schedule_outlives_a_clock_that_went_back,
     ];
     let failed: Vec<&str> = cases.iter().filter(|(_, failed)| *failed).map(|(name, _)| *name).collect();
     assert!(failed.is_empty(), "{} of {} cases failed: {failed:#?}", failed.len(), cases.len());

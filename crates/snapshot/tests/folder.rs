@@ -1,10 +1,12 @@
 //! The store in a folder: the suite on every engine, damage, processes that die.
 
 use emberkeep_hot::command::{Content, KeyDump, Score};
+use emberkeep_hot::engine::Pending;
 use emberkeep_hot::{Store, embedded::Embedded};
 use emberkeep_hot_redis::RedisEngine;
+use emberkeep_snapshot::limits::BLOCK_BYTES;
 use emberkeep_snapshot::testing::{self, FLEET, NOTE, SHIP, fresh_ring, keys_of, plant, put_ships, state};
-use emberkeep_snapshot::{Error, FileStore, KeyChoice, Label, SnapshotStore, Snapshots};
+use emberkeep_snapshot::{Error, FileStore, KeyChoice, KeySource, Label, SnapshotStore, Snapshots};
 use emberkeep_testkit::{SmallDisk, block_on, require, scratch, shared_cluster, shared_redis};
 use proptest::prelude::*;
 use std::fs;
@@ -61,6 +63,54 @@ fn a_snapshot_of_one_engine_is_restored_on_another() {
     });
 }
 
+/// A source that returns much at once, as a page of large keys of a server.
+struct OnePage {
+    at: i64,
+    keys: Option<Vec<KeyDump>>,
+}
+
+impl KeySource for OnePage {
+    fn at(&self) -> i64 {
+        self.at
+    }
+
+    fn is_one_moment(&self) -> bool {
+        false
+    }
+
+    fn next(&mut self) -> Pending<'_, emberkeep_hot::Result<Option<Vec<KeyDump>>>> {
+        let keys = self.keys.take();
+        Box::pin(async { Ok(keys) })
+    }
+}
+
+#[test]
+fn a_page_of_many_bytes_is_stored_in_blocks() {
+    let scratch = scratch();
+    block_on(async {
+        let (hot, store) = (embedded(), folder(scratch.path()));
+        let (ring, layout) = (fresh_ring(&hot), hot.key_layout().clone());
+        let (sizes, large) = ([1_000, BLOCK_BYTES / 3, 2 * BLOCK_BYTES], 2 * BLOCK_BYTES);
+        let key = |id: u32| KeyDump {
+            key: NOTE.key(id).to_text(&layout, &ring).into(),
+            content: Content::Text(vec![b'x'; sizes[id as usize % 3]].into()),
+            deadline: None,
+        };
+        let keys: Vec<KeyDump> = (0..30).map(key).collect();
+        let mut source = OnePage { at: hot.now().await.expect("a time"), keys: Some(keys.clone()) };
+        let snapshots = Snapshots::new(hot, store.clone());
+        let taken = snapshots.create_from(&keys_of(&ring), &mut source, Label::default(), &mut |_| ()).await;
+        let mut reader = store.open(&taken.expect("a snapshot").id).await.expect("it is whole");
+        let mut read = Vec::new();
+        while let Some(block) = reader.next().await.expect("a block") {
+            let bytes: usize = block.iter().map(KeyDump::bytes).sum();
+            assert!(bytes <= BLOCK_BYTES || (block.len() == 1 && bytes < large + 1_000), "{bytes}");
+            read.extend(block);
+        }
+        assert_eq!(read, keys);
+    });
+}
+
 /// Every byte of the file, changed: the file is named and refused, and hot state stays as it is.
 #[test]
 fn a_damaged_file_is_named_and_refused_as_a_whole() {
@@ -92,6 +142,22 @@ fn a_damaged_file_is_named_and_refused_as_a_whole() {
         }
         assert_eq!(state(&hot, &keys).await, changed, "nothing was half restored");
         assert_eq!(snapshots.unfinished(&keys).await, Ok(None));
+    });
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_named_beside_the_others() {
+    let scratch = scratch();
+    block_on(async {
+        let (hot, store) = (embedded(), folder(scratch.path()));
+        let (ring, snapshots) = (fresh_ring(&hot), Snapshots::new(hot, store));
+        let taken =
+            snapshots.create(&keys_of(&ring), Label::default(), &mut |_| ()).await.expect("a snapshot");
+        // A folder instead of a file: also root cannot read it.
+        fs::create_dir(scratch.join("1795000000000-00000000.snapshot")).expect("a folder");
+        let listed = snapshots.list().await.expect("a list");
+        assert_eq!(listed.snapshots, [taken]);
+        assert_eq!(listed.damaged[0].snapshot, "1795000000000-00000000.snapshot");
     });
 }
 

@@ -1,6 +1,6 @@
 //! `emberkeep snapshot create`
 
-use super::open::{PartitionName, Place, open_hot};
+use super::open::{PartitionName, Place, Shared, offer_left_out, open_hot};
 use super::progress::ProgressBar;
 use super::shown::details;
 use crate::output::print;
@@ -20,14 +20,18 @@ pub(crate) struct CreateArguments {
     /// A name for people; the newest snapshot of a name can be asked for by it
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
     name: String,
+    #[command(flatten)]
+    shared: Shared,
     /// Prints JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(super) async fn run(arguments: &CreateArguments) -> anyhow::Result<ExitCode> {
-    let (keys, store) = (arguments.partition.keys()?, arguments.place.open().await?);
+    let keys = arguments.shared.applied(arguments.partition.keys()?);
+    let store = arguments.place.open().await?;
     let hot = open_hot(&arguments.hot).await?;
+    offer_left_out(&hot, &keys);
     let mut bar = ProgressBar::new();
     let label = Label::named(&arguments.name);
     let created = Snapshots::new(hot.clone(), store).create(&keys, label, &mut |done| bar.show(done)).await;

@@ -1,7 +1,7 @@
 //! `emberkeep snapshot diff`
 
 use super::list::without_hot;
-use super::open::{Place, keys_of, open_hot};
+use super::open::{Place, Shared, keys_of, open_hot};
 use super::shown::changes;
 use crate::output::print;
 use crate::store::StoreArguments;
@@ -14,7 +14,7 @@ pub(crate) struct DiffArguments {
     hot: StoreArguments,
     #[command(flatten)]
     place: Place,
-    /// The first snapshot: its id, the beginning of its id, or its name
+    /// The first snapshot: its id, the beginning of its id, or its name, if only one partition has it
     #[arg(value_name = "FROM")]
     from: String,
     /// The second one [default: hot state]
@@ -23,6 +23,8 @@ pub(crate) struct DiffArguments {
     /// Only keys whose name begins like this; may be given several times
     #[arg(long, value_name = "TEXT")]
     prefix: Vec<String>,
+    #[command(flatten)]
+    shared: Shared,
     /// Prints JSON
     #[arg(long)]
     json: bool,
@@ -47,7 +49,8 @@ async fn compare(arguments: &DiffArguments) -> anyhow::Result<Changes> {
     }
     let hot = open_hot(&arguments.hot).await?;
     let live = Snapshots::new(hot.clone(), snapshots.store().clone());
-    let found = live.diff_live(&from.id, &keys_of(&from)?, &choice).await;
+    let keys = arguments.shared.applied(keys_of(&from)?);
+    let found = live.diff_live(&from.id, &keys, &choice).await;
     hot.close().await?;
     Ok(found?)
 }

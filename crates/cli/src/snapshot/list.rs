@@ -25,7 +25,7 @@ pub(crate) struct ListArguments {
 pub(crate) struct ShowArguments {
     #[command(flatten)]
     place: Place,
-    /// Its id, the beginning of its id, or its name
+    /// Its id, the beginning of its id, or its name, if only one partition has it
     #[arg(value_name = "SNAPSHOT")]
     snapshot: String,
     /// Prints JSON

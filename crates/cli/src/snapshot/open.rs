@@ -1,5 +1,6 @@
 //! The stores of a command, and the partition that it is about.
 
+use crate::output::{Stream, offer};
 use crate::store::{StoreArguments, open as open_store};
 use anyhow::{Context, anyhow, bail};
 use emberkeep::SnapshotUrl;
@@ -29,6 +30,31 @@ pub(super) struct Place {
 impl Place {
     pub(super) async fn open(&self) -> anyhow::Result<Arc<dyn SnapshotStore>> {
         SnapshotUrl::parse(&self.snapshots)?.open().await.context("cannot open the store of snapshots")
+    }
+}
+
+/// Whether keys are meant that all partitions share.
+#[derive(clap::Args, Debug)]
+pub(super) struct Shared {
+    /// Also the keys that all partitions of the type share on one server, such as the list of all reactors: a restore of
+    /// them changes every partition. On a Cluster each partition has its own, and this changes nothing
+    #[arg(long)]
+    shared: bool,
+}
+
+impl Shared {
+    pub(super) fn applied(&self, keys: PartitionKeys) -> PartitionKeys {
+        if self.shared { keys.with_shared() } else { keys }
+    }
+}
+
+/// Says which families are left out, on standard error.
+pub(super) fn offer_left_out(hot: &Store, keys: &PartitionKeys) {
+    let left_out = keys.left_out(hot.key_layout());
+    if !left_out.is_empty() {
+        let families = left_out.join(", ");
+        let text = format!("left out, as all partitions share them here (see --shared): {families}\n");
+        offer(Stream::Error, text);
     }
 }
 

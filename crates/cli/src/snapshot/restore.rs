@@ -1,7 +1,7 @@
 //! `emberkeep snapshot restore`
 
 use super::list::without_hot;
-use super::open::{Place, keys_of, open_hot};
+use super::open::{Place, Shared, keys_of, offer_left_out, open_hot};
 use super::progress::ProgressBar;
 use super::shown::changes;
 use crate::output::{confirmed, print};
@@ -16,12 +16,14 @@ pub(crate) struct RestoreArguments {
     hot: StoreArguments,
     #[command(flatten)]
     place: Place,
-    /// Its id, the beginning of its id, or its name
+    /// Its id, the beginning of its id, or its name, if only one partition has it
     #[arg(value_name = "SNAPSHOT")]
     snapshot: String,
     /// Only keys whose name begins like this; may be given several times
     #[arg(long, value_name = "TEXT")]
     prefix: Vec<String>,
+    #[command(flatten)]
+    shared: Shared,
     /// Restores without asking
     #[arg(long)]
     yes: bool,
@@ -33,8 +35,9 @@ pub(crate) struct RestoreArguments {
 pub(super) async fn run(arguments: &RestoreArguments) -> anyhow::Result<ExitCode> {
     let found = without_hot(&arguments.place).await?;
     let info = found.find(&arguments.snapshot).await?;
-    let keys = keys_of(&info)?;
+    let keys = arguments.shared.applied(keys_of(&info)?);
     let hot = open_hot(&arguments.hot).await?;
+    offer_left_out(&hot, &keys);
     let restored =
         restore(arguments, &Snapshots::new(hot.clone(), found.store().clone()), &info, &keys).await;
     hot.close().await?;
@@ -50,12 +53,17 @@ async fn restore(
     let choice = KeyChoice::prefixes(&arguments.prefix);
     let preview = snapshots.preview(&info.id, keys, &choice).await?;
     if !arguments.json {
-        print(format_args!("{} ({choice}) would change in hot state:\n{}", info.id, changes(&preview)))?;
+        print(format_args!(
+            "{} ({choice}) would change {} in hot state:\n{}",
+            info.id,
+            info.partition,
+            changes(&preview)
+        ))?;
         if let Some(mark) = snapshots.unfinished(keys).await? {
             print(format_args!("a restore of {} ({}) has not ended\n", mark.snapshot, mark.choice))?;
         }
     }
-    if !arguments.yes && !confirmed(&mut std::io::stdout(), "Restore it now?")? {
+    if !arguments.yes && !confirmed(&mut std::io::stdout(), &format!("Restore {} now?", info.partition))? {
         print("nothing was changed\n")?;
         return Ok(ExitCode::FAILURE);
     }

@@ -84,6 +84,7 @@ family! {
     pub CONNECTION = "internal:conn:{connection_id}" {
         kind: Hash<Utf8, Utf8>, partition: shared Shard, parts: (connection_id: Name),
         ttl: refresh(CONNECTION_LIFE), owner: "zone-server", readers: ["*"],
+        snapshot: never,
     }
 }
 
@@ -92,6 +93,7 @@ family! {
     pub CONNECTIONS = "ember:conns:{entity_id}" {
         kind: Set<Id<Name>>, partition: shared Shard, parts: (entity_id: EntityId),
         ttl: refresh(CONNECTION_LIFE), owner: "zone-server", index_of: CONNECTION,
+        snapshot: never,
     }
 }
 
@@ -156,6 +158,7 @@ family! {
     pub ADMITTED = "ember:admitted:{entity_id}" {
         kind: Text<Number<i64>>, partition: shared Shard, parts: (entity_id: EntityId),
         ttl: refresh(DIRECTORY_LIFE), owner: "zone-server",
+        snapshot: never,
     }
 }
 
@@ -163,6 +166,7 @@ family! {
     /// Players on their way to other shards.
     pub HANDOFFS_OUT = "ember:handoffs:{shard}:out" {
         kind: SortedSet<Envelope<Shard>>, partition: Shard, parts: (), ttl: persistent, owner: "zone-server",
+        snapshot: never,
     }
 }
 
@@ -170,6 +174,7 @@ family! {
     /// The last letter of a shard, and how many wait.
     pub HANDOFFS_STATE = "ember:handoffs:{shard}:state" {
         kind: Text<Json<OutboxState>>, partition: Shard, parts: (), ttl: persistent, owner: "zone-server",
+        snapshot: never,
     }
 }
 
@@ -177,6 +182,7 @@ family! {
     /// The last letter that came from a shard.
     pub HANDOFFS_RECEIVED = "ember:handoffs:{shard}:from:{sender}" {
         kind: Text<Number<i64>>, partition: Shard, parts: (sender: u16), ttl: persistent, owner: "zone-server",
+        snapshot: never,
     }
 }
 
@@ -184,6 +190,7 @@ family! {
     /// Letters that were refused. None is, unless another program changed the outbox.
     pub HANDOFFS_DEAD = "ember:handoffs:{shard}:dead" {
         kind: List<Json<DeadLetter>>, partition: Shard, parts: (), ttl: persistent, owner: "zone-server",
+        snapshot: never,
     }
 }
 
@@ -249,6 +256,7 @@ family! {
     pub DRAINER = "ember:drainer:{log}" {
         kind: Text<Json<LeaseRecord>>, partition: shared Shard, parts: (log: Name),
         ttl: persistent, owner: "zone-server",
+        snapshot: never,
     }
 }
 

@@ -154,6 +154,7 @@ family! {
     pub ONLINE = "connections:online" {
         kind: Set<Id<PlayerId>>, partition: Galaxy, parts: (), ttl: persistent,
         owner: "api-gateway", readers: ["players", "tick-engine"],
+        snapshot: never,
     }
 }
 
@@ -210,6 +211,7 @@ family! {
     pub TICK_LEASE = "ember:galaxy:lease" {
         kind: Text<Json<LeaseRecord>>, partition: Galaxy, parts: (), ttl: persistent,
         owner: "tick-engine", readers: ["physics"],
+        snapshot: never,
     }
 }
 
@@ -218,6 +220,7 @@ family! {
     pub ERA = "ember:galaxy:era" {
         kind: Text<Json<Era>>, partition: Galaxy, parts: (), ttl: persistent,
         owner: "tick-engine", readers: ["*"],
+        snapshot: never,
     }
 }
 
@@ -226,6 +229,7 @@ family! {
     pub HEAD = "ember:galaxy:head" {
         kind: Text<Json<TickHead>>, partition: Galaxy, parts: (), ttl: persistent,
         owner: "tick-engine", readers: ["*"],
+        snapshot: never,
     }
 }
 
@@ -234,6 +238,7 @@ family! {
     pub STAGED = "ember:galaxy:staged" {
         kind: Text<Json<StagedTick>>, partition: Galaxy, parts: (), ttl: persistent,
         owner: "tick-engine", readers: ["physics"],
+        snapshot: never,
     }
 }
 
@@ -242,6 +247,7 @@ family! {
     pub KEPT = "ember:galaxy:kept" {
         kind: Hash<Utf8, Number<i64>>, partition: Galaxy, parts: (), ttl: persistent,
         owner: "tick-engine", readers: ["physics"],
+        snapshot: never,
     }
 }
 
@@ -250,6 +256,7 @@ family! {
     pub PINS = "ember:galaxy:pins" {
         kind: Hash<Utf8, Number<i64>>, partition: Galaxy, parts: (), ttl: persistent,
         owner: "tick-engine", readers: ["physics"],
+        snapshot: never,
     }
 }
 
@@ -258,6 +265,7 @@ family! {
     pub CHUNK = "ember:galaxy:chunk:{generation}:{tick}:{number}" {
         kind: Text<Chunk>, partition: Galaxy, parts: (generation: i64, tick: i64, number: i64), ttl: persistent,
         owner: "tick-engine", readers: ["*"],
+        snapshot: never,
     }
 }
 
@@ -273,6 +281,7 @@ family! {
     /// Gateways by the end of their lease.
     pub GATEWAYS = "ember:galaxy:gateways" {
         kind: SortedSet<Id<Name>>, partition: Galaxy, parts: (), ttl: persistent, owner: "api-gateway",
+        snapshot: never,
     }
 }
 
@@ -281,6 +290,7 @@ family! {
     pub GATEWAY_SOCKETS = "ember:galaxy:gateway:{gateway}" {
         kind: Hash<Id<Name>, Id<PlayerId>>, partition: Galaxy, parts: (gateway: Name), ttl: persistent,
         owner: "api-gateway",
+        snapshot: never,
     }
 }
 
@@ -289,6 +299,7 @@ family! {
     pub PLAYER_SOCKETS = "ember:galaxy:sockets:{player_id}" {
         kind: Set<Socket>, partition: Galaxy, parts: (player_id: PlayerId), ttl: persistent,
         owner: "api-gateway", readers: ["players"],
+        snapshot: never,
     }
 }
 
@@ -305,6 +316,7 @@ family! {
     pub DELETED = "ember:galaxy:deleted" {
         kind: Hash<Id<PlayerId>, Number<i64>>, partition: Galaxy, parts: (), ttl: persistent,
         owner: "players", readers: ["physics", "api-gateway", "tick-engine"],
+        snapshot: never,
     }
 }
 
@@ -393,6 +405,16 @@ mod tests {
         assert_eq!(text(SYSTEM_JUMPGATES.key(&sol)), "system:sol:jumpgates");
         assert_eq!(text(ACTIVE_SHIP.key(player)), format!("player:{id}:active_ship"));
         assert_eq!(text(FLEET.key(player)), format!("player:{id}:ships"));
+    }
+
+    #[test]
+    fn what_belongs_to_processes_stays_out_of_snapshots() {
+        let schema = schema();
+        let out = schema.families().iter().filter(|family| !family.in_snapshots);
+        let out: Vec<&str> = out.map(|family| family.name).collect();
+        let processes = ["ONLINE", "TICK_LEASE", "ERA", "HEAD", "STAGED", "KEPT", "PINS", "CHUNK"];
+        let connections = ["GATEWAYS", "GATEWAY_SOCKETS", "PLAYER_SOCKETS", "DELETED"];
+        assert_eq!(out, [&processes[..], &connections].concat());
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! A key with everything that it holds: what a dump of a partition has, and the writes that make it anew.
 
 use super::{Expiry, Kind, RawKey, Score, Write};
-use crate::limits::COMMAND_ARGUMENTS_MAX;
+use crate::limits::{COMMAND_ARGUMENTS_MAX, VALUE_BYTES_MAX};
 use bytes::Bytes;
+
+/// Bytes of one write of many items: a transaction takes several such.
+const DUMP_WRITE_BYTES_MAX: usize = VALUE_BYTES_MAX / 8;
 
 /// A key with everything that it holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,18 +83,42 @@ impl KeyDump {
             Content::Text(text) => {
                 return vec![Write::Set(text.clone(), self.deadline.map_or(Expiry::Never, Expiry::At))];
             }
-            Content::Hash(fields) => in_pieces(fields, COMMAND_ARGUMENTS_MAX / 2, Write::HSet),
-            Content::Set(members) => in_pieces(members, COMMAND_ARGUMENTS_MAX, Write::SAdd),
-            Content::SortedSet(members) => in_pieces(members, COMMAND_ARGUMENTS_MAX / 2, Write::ZAdd),
-            Content::List(elements) => in_pieces(elements, COMMAND_ARGUMENTS_MAX, Write::RPush),
+            Content::Hash(fields) => {
+                let bytes = |(field, value): &(Bytes, Bytes)| field.len() + value.len();
+                in_pieces(fields, COMMAND_ARGUMENTS_MAX / 2, bytes, Write::HSet)
+            }
+            Content::Set(members) => in_pieces(members, COMMAND_ARGUMENTS_MAX, Bytes::len, Write::SAdd),
+            Content::SortedSet(members) => {
+                in_pieces(members, COMMAND_ARGUMENTS_MAX / 2, |(member, _)| member.len() + 16, Write::ZAdd)
+            }
+            Content::List(elements) => in_pieces(elements, COMMAND_ARGUMENTS_MAX, Bytes::len, Write::RPush),
         };
         writes.extend(self.deadline.map(Write::ExpireAt));
         writes
     }
 }
 
-fn in_pieces<T: Clone>(items: &[T], most: usize, write: impl Fn(Vec<T>) -> Write) -> Vec<Write> {
-    items.chunks(most).map(|piece| write(piece.to_vec())).collect()
+/// Writes of so many items and of [`DUMP_WRITE_BYTES_MAX`] at most; a larger item has one of its own.
+fn in_pieces<T: Clone>(
+    items: &[T],
+    most: usize,
+    bytes_of: impl Fn(&T) -> usize,
+    write: impl Fn(Vec<T>) -> Write,
+) -> Vec<Write> {
+    let (mut writes, mut piece, mut bytes) = (Vec::new(), Vec::new(), 0);
+    for item in items {
+        let more = bytes_of(item);
+        if piece.len() == most || (bytes + more > DUMP_WRITE_BYTES_MAX && !piece.is_empty()) {
+            writes.push(write(std::mem::take(&mut piece)));
+            bytes = 0;
+        }
+        bytes += more;
+        piece.push(item.clone());
+    }
+    if !piece.is_empty() {
+        writes.push(write(piece));
+    }
+    writes
 }
 
 #[cfg(test)]
@@ -114,5 +141,21 @@ mod tests {
         assert_eq!(sizes, [1_000, 1_000, 500, 0]);
         let text = KeyDump { key: "k".into(), content: Content::Text("v".into()), deadline: Some(7) };
         assert_eq!(text.writes(), [Write::Set("v".into(), Expiry::At(7))]);
+    }
+
+    #[test]
+    fn large_content_is_written_in_pieces_by_bytes() {
+        let value = Bytes::from(vec![b'v'; 40 * 1024]);
+        let mut fields: Vec<(Bytes, Bytes)> =
+            (0..500u32).map(|n| (n.to_string().into(), value.clone())).collect();
+        fields.push(("one".into(), vec![b'v'; 2 * DUMP_WRITE_BYTES_MAX].into()));
+        let dump = KeyDump { key: "k".into(), content: Content::Hash(fields.clone()), deadline: None };
+        let mut written = Vec::new();
+        for write in dump.writes() {
+            let Write::HSet(piece) = &write else { panic!("{write:?}") };
+            assert!(write.bytes() <= DUMP_WRITE_BYTES_MAX || piece.len() == 1, "{}", write.bytes());
+            written.extend(piece.iter().cloned());
+        }
+        assert_eq!(written, fields, "in their order, each once");
     }
 }

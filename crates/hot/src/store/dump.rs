@@ -13,16 +13,18 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Which keys make up the state of one partition: those of its families, but for logs, which are streams of events and
-/// not state.
+/// not state, and for families with `snapshot: never`, which belong to running processes.
 ///
-/// On one server, keys of a family whose pattern does not contain the partition belong to all partitions of its type.
+/// On one server, keys of a `shared` family, whose pattern does not contain the partition, belong to all partitions of its
+/// type: they are left out there unless they are asked for, see [`PartitionKeys::with_shared`].
 /// Keys of Emberkeep itself (`ember:…`) are in it only if a family declares them.
 #[derive(Debug, Clone)]
 pub struct PartitionKeys {
-    /// Its families but for logs and channels.
+    /// Its families but for logs, channels and those of running processes.
     chosen: Arc<[&'static Declaration]>,
     type_name: &'static str,
     text: Bytes,
+    with_shared: bool,
 }
 
 impl PartitionKeys {
@@ -54,13 +56,35 @@ impl PartitionKeys {
 
     fn chosen(schema: &Schema, type_name: &'static str, text: Bytes) -> PartitionKeys {
         let is_state = |family: &&'static Declaration| {
-            family.partition == type_name && !matches!(family.kind, KindName::Log | KindName::Channel)
+            let is_stored = !matches!(family.kind, KindName::Log | KindName::Channel);
+            family.partition == type_name && family.in_snapshots && is_stored
         };
         PartitionKeys {
             chosen: schema.families().iter().copied().filter(is_state).collect(),
             type_name,
             text,
+            with_shared: false,
         }
+    }
+
+    /// Also the keys that all partitions share on one server. A restore of them changes every partition of the type.
+    pub fn with_shared(mut self) -> PartitionKeys {
+        self.with_shared = true;
+        self
+    }
+
+    /// The families whose keys are left out because all partitions share them.
+    pub fn left_out(&self, layout: &KeyLayout) -> Vec<&'static str> {
+        let left_out = self.chosen.iter().filter(|family| !self.with_shared && is_shared(family, layout));
+        left_out.map(|family| family.name).collect()
+    }
+
+    /// The same keys without those of shared families that are not in a list, by name: a snapshot that has none of a
+    /// shared family's keys may have been made without them.
+    pub fn without_shared_but(mut self, layout: &KeyLayout, listed: impl Fn(&str) -> bool) -> PartitionKeys {
+        let stays = |family: &&Declaration| !is_shared(family, layout) || listed(family.name);
+        self.chosen = self.chosen.iter().copied().filter(stays).collect();
+        self
     }
 
     /// Only the keys of these families, by name.
@@ -88,7 +112,10 @@ impl PartitionKeys {
     /// The family of a raw key, if it is one of these keys.
     pub fn family_of(&self, layout: &KeyLayout, raw: &[u8]) -> Option<&'static Declaration> {
         let text = std::str::from_utf8(&self.text).ok()?;
-        self.chosen.iter().copied().find(|family| family.has_key(layout, raw, text))
+        let is_key = |family: &&Declaration| {
+            (self.with_shared || !is_shared(family, layout)) && family.has_key(layout, raw, text)
+        };
+        self.chosen.iter().copied().find(is_key)
     }
 
     fn filter(&self, layout: KeyLayout) -> KeyFilter {
@@ -108,6 +135,11 @@ impl PartitionKeys {
         out.push(b'*');
         out
     }
+}
+
+/// Whether all partitions have the keys of a family together.
+fn is_shared(family: &Declaration, layout: &KeyLayout) -> bool {
+    layout.topology() == Topology::Single && family.partition_fixed.is_none() && !family.carries_partition()
 }
 
 fn kind_of(kind: KindName) -> Option<Kind> {

@@ -109,63 +109,70 @@ pub trait Family: Copy + Send + Sync + 'static {
 /// A pattern without its partition's `{name}` gives keys that all partitions share on one server, and that each
 /// partition has for itself on a Cluster. If an existing document asks for that, say so: `partition: shared Tenant`.
 ///
+/// A family that belongs to running processes and not to what they keep, such as a lease or who is connected, says
+/// `snapshot: never`: snapshots leave it out, and a restore does not touch it.
+///
 /// Besides the [`Family`](crate::Family) implementation, the type has `key(parts…)`, which takes
 /// each part by value or by reference, and `parts(&key)`, which gives them back as a tuple.
 #[macro_export]
 macro_rules! family {
     ($(#[doc = $doc:expr])* $vis:vis $name:ident = $pattern:literal { $($lines:tt)* }) => {
         $crate::family! { @read [[$($doc)*] [$vis] $name $pattern]
-            kind[] partition[] parts[] ttl[] owner[] readers[] index_of[]
+            kind[] partition[] parts[] ttl[] owner[] readers[] index_of[] snapshot[]
             $($lines)* }
     };
 
     // One rule for each line that may stand in the braces. Each fills its own empty slot, so a
     // line given twice meets none of them.
-    (@read $head:tt kind[] partition $b:tt parts $c:tt ttl $d:tt owner $e:tt readers $f:tt index_of $g:tt
+    (@read $head:tt kind[] partition $b:tt parts $c:tt ttl $d:tt owner $e:tt readers $f:tt index_of $g:tt snapshot $h:tt
         kind: $kind:ty $(, $($rest:tt)*)?) => {
-        $crate::family! { @read $head kind[$kind] partition $b parts $c ttl $d owner $e readers $f index_of $g $($($rest)*)? }
+        $crate::family! { @read $head kind[$kind] partition $b parts $c ttl $d owner $e readers $f index_of $g snapshot $h $($($rest)*)? }
     };
-    (@read $head:tt kind $a:tt partition[] parts $c:tt ttl $d:tt owner $e:tt readers $f:tt index_of $g:tt
+    (@read $head:tt kind $a:tt partition[] parts $c:tt ttl $d:tt owner $e:tt readers $f:tt index_of $g:tt snapshot $h:tt
         partition: shared $partition:ty $(, $($rest:tt)*)?) => {
-        $crate::family! { @read $head kind $a partition[true $partition] parts $c ttl $d owner $e readers $f index_of $g $($($rest)*)? }
+        $crate::family! { @read $head kind $a partition[true $partition] parts $c ttl $d owner $e readers $f index_of $g snapshot $h $($($rest)*)? }
     };
-    (@read $head:tt kind $a:tt partition[] parts $c:tt ttl $d:tt owner $e:tt readers $f:tt index_of $g:tt
+    (@read $head:tt kind $a:tt partition[] parts $c:tt ttl $d:tt owner $e:tt readers $f:tt index_of $g:tt snapshot $h:tt
         partition: $partition:ty $(, $($rest:tt)*)?) => {
-        $crate::family! { @read $head kind $a partition[false $partition] parts $c ttl $d owner $e readers $f index_of $g $($($rest)*)? }
+        $crate::family! { @read $head kind $a partition[false $partition] parts $c ttl $d owner $e readers $f index_of $g snapshot $h $($($rest)*)? }
     };
-    (@read $head:tt kind $a:tt partition $b:tt parts[] ttl $d:tt owner $e:tt readers $f:tt index_of $g:tt
+    (@read $head:tt kind $a:tt partition $b:tt parts[] ttl $d:tt owner $e:tt readers $f:tt index_of $g:tt snapshot $h:tt
         parts: ($($part:ident: $type:ty),* $(,)?) $(, $($rest:tt)*)?) => {
-        $crate::family! { @read $head kind $a partition $b parts[($($part: $type,)*)] ttl $d owner $e readers $f index_of $g $($($rest)*)? }
+        $crate::family! { @read $head kind $a partition $b parts[($($part: $type,)*)] ttl $d owner $e readers $f index_of $g snapshot $h $($($rest)*)? }
     };
-    (@read $head:tt kind $a:tt partition $b:tt parts $c:tt ttl[] owner $e:tt readers $f:tt index_of $g:tt
+    (@read $head:tt kind $a:tt partition $b:tt parts $c:tt ttl[] owner $e:tt readers $f:tt index_of $g:tt snapshot $h:tt
         ttl: persistent $(, $($rest:tt)*)?) => {
-        $crate::family! { @read $head kind $a partition $b parts $c ttl[Persistent {}] owner $e readers $f index_of $g $($($rest)*)? }
+        $crate::family! { @read $head kind $a partition $b parts $c ttl[Persistent {}] owner $e readers $f index_of $g snapshot $h $($($rest)*)? }
     };
-    (@read $head:tt kind $a:tt partition $b:tt parts $c:tt ttl[] owner $e:tt readers $f:tt index_of $g:tt
+    (@read $head:tt kind $a:tt partition $b:tt parts $c:tt ttl[] owner $e:tt readers $f:tt index_of $g:tt snapshot $h:tt
         ttl: given $(, $($rest:tt)*)?) => {
-        $crate::family! { @read $head kind $a partition $b parts $c ttl[Given {}] owner $e readers $f index_of $g $($($rest)*)? }
+        $crate::family! { @read $head kind $a partition $b parts $c ttl[Given {}] owner $e readers $f index_of $g snapshot $h $($($rest)*)? }
     };
-    (@read $head:tt kind $a:tt partition $b:tt parts $c:tt ttl[] owner $e:tt readers $f:tt index_of $g:tt
+    (@read $head:tt kind $a:tt partition $b:tt parts $c:tt ttl[] owner $e:tt readers $f:tt index_of $g:tt snapshot $h:tt
         ttl: fixed($ms:expr) $(, $($rest:tt)*)?) => {
         $crate::family! { @read $head kind $a partition $b parts $c
-            ttl[Fixed { ms: $crate::macro_support::Milliseconds($ms).from_i64_u64_u32_or_duration() }] owner $e readers $f index_of $g $($($rest)*)? }
+            ttl[Fixed { ms: $crate::macro_support::Milliseconds($ms).from_i64_u64_u32_or_duration() }] owner $e readers $f index_of $g snapshot $h $($($rest)*)? }
     };
-    (@read $head:tt kind $a:tt partition $b:tt parts $c:tt ttl[] owner $e:tt readers $f:tt index_of $g:tt
+    (@read $head:tt kind $a:tt partition $b:tt parts $c:tt ttl[] owner $e:tt readers $f:tt index_of $g:tt snapshot $h:tt
         ttl: refresh($ms:expr) $(, $($rest:tt)*)?) => {
         $crate::family! { @read $head kind $a partition $b parts $c
-            ttl[Refresh { ms: $crate::macro_support::Milliseconds($ms).from_i64_u64_u32_or_duration() }] owner $e readers $f index_of $g $($($rest)*)? }
+            ttl[Refresh { ms: $crate::macro_support::Milliseconds($ms).from_i64_u64_u32_or_duration() }] owner $e readers $f index_of $g snapshot $h $($($rest)*)? }
     };
-    (@read $head:tt kind $a:tt partition $b:tt parts $c:tt ttl $d:tt owner[] readers $f:tt index_of $g:tt
+    (@read $head:tt kind $a:tt partition $b:tt parts $c:tt ttl $d:tt owner[] readers $f:tt index_of $g:tt snapshot $h:tt
         owner: $owner:literal $(, $($rest:tt)*)?) => {
-        $crate::family! { @read $head kind $a partition $b parts $c ttl $d owner[$owner] readers $f index_of $g $($($rest)*)? }
+        $crate::family! { @read $head kind $a partition $b parts $c ttl $d owner[$owner] readers $f index_of $g snapshot $h $($($rest)*)? }
     };
-    (@read $head:tt kind $a:tt partition $b:tt parts $c:tt ttl $d:tt owner $e:tt readers[] index_of $g:tt
+    (@read $head:tt kind $a:tt partition $b:tt parts $c:tt ttl $d:tt owner $e:tt readers[] index_of $g:tt snapshot $h:tt
         readers: [$($reader:literal),* $(,)?] $(, $($rest:tt)*)?) => {
-        $crate::family! { @read $head kind $a partition $b parts $c ttl $d owner $e readers[$($reader,)*] index_of $g $($($rest)*)? }
+        $crate::family! { @read $head kind $a partition $b parts $c ttl $d owner $e readers[$($reader,)*] index_of $g snapshot $h $($($rest)*)? }
     };
-    (@read $head:tt kind $a:tt partition $b:tt parts $c:tt ttl $d:tt owner $e:tt readers $f:tt index_of[]
+    (@read $head:tt kind $a:tt partition $b:tt parts $c:tt ttl $d:tt owner $e:tt readers $f:tt index_of[] snapshot $h:tt
         index_of: $record:ty $(, $($rest:tt)*)?) => {
-        $crate::family! { @read $head kind $a partition $b parts $c ttl $d owner $e readers $f index_of[$record] $($($rest)*)? }
+        $crate::family! { @read $head kind $a partition $b parts $c ttl $d owner $e readers $f index_of[$record] snapshot $h $($($rest)*)? }
+    };
+    (@read $head:tt kind $a:tt partition $b:tt parts $c:tt ttl $d:tt owner $e:tt readers $f:tt index_of $g:tt snapshot[]
+        snapshot: never $(, $($rest:tt)*)?) => {
+        $crate::family! { @read $head kind $a partition $b parts $c ttl $d owner $e readers $f index_of $g snapshot[never] $($($rest)*)? }
     };
 
     // All lines are read: say what is missing, or build.
@@ -185,16 +192,16 @@ macro_rules! family {
         $crate::family! { @unread $name [owner] $($rest)* }
     };
     (@read $head:tt kind[$kind:ty] partition[$shared:literal $partition:ty] parts[$parts:tt] ttl[$($ttl:tt)*] owner[$owner:literal]
-        readers[$($reader:literal,)*] index_of[$($record:ty)?]) => {
-        $crate::family! { @build $head [$kind] [$shared $partition] $parts [$($ttl)*] [$owner] [$($reader,)*] [$($record)?] }
+        readers[$($reader:literal,)*] index_of[$($record:ty)?] snapshot[$($never:ident)?]) => {
+        $crate::family! { @build $head [$kind] [$shared $partition] $parts [$($ttl)*] [$owner] [$($reader,)*] [$($record)?] [$($never)?] }
     };
     (@read [$doc:tt $vis:tt $name:ident $pattern:literal] kind $a:tt partition $b:tt parts $c:tt ttl $d:tt owner $e:tt
-        readers $f:tt index_of $g:tt $line:ident $($rest:tt)*) => {
+        readers $f:tt index_of $g:tt snapshot $h:tt $line:ident $($rest:tt)*) => {
         $crate::family! { @unknown $name $line }
     };
 
     // A slot is empty because its line is missing, or because reading stopped at a bad line before
-    // it. A line after `index_of[…]` is the bad one.
+    // it. A line after `snapshot[…]` is the bad one.
     (@unread $name:ident [$missing:ident] $($slot:ident [$($filled:tt)*])* ) => {
         $crate::family! { @missing $name $missing }
     };
@@ -213,7 +220,7 @@ macro_rules! family {
     (@unread $name:ident [$missing:ident] readers $f:tt $($rest:tt)*) => {
         $crate::family! { @unread $name [$missing] $($rest)* }
     };
-    (@unread $name:ident [$missing:ident] index_of $g:tt $line:ident $($rest:tt)*) => {
+    (@unread $name:ident [$missing:ident] index_of $g:tt snapshot $h:tt $line:ident $($rest:tt)*) => {
         $crate::family! { @unknown $name $line }
     };
 
@@ -243,11 +250,11 @@ macro_rules! family {
     };
     (@unknown $name:ident $line:ident) => {
         ::core::compile_error!(concat!("family ", stringify!($name), ": the line `", stringify!($line),
-            ":` is given twice, is not of the expected form, or is none of kind, partition, parts, ttl, owner, readers, index_of"));
+            ":` is given twice, is not of the expected form, or is none of kind, partition, parts, ttl, owner, readers, index_of, snapshot"));
     };
 
     (@build [[$($doc:expr)*] [$vis:vis] $name:ident $pattern:literal] [$kind:ty] [$shared:literal $partition:ty]
-        ($($part:ident: $type:ty,)*) [$ttl:ident $ttl_fields:tt] [$owner:literal] [$($reader:literal,)*] [$($record:ty)?]) => {
+        ($($part:ident: $type:ty,)*) [$ttl:ident $ttl_fields:tt] [$owner:literal] [$($reader:literal,)*] [$($record:ty)?] [$($never:ident)?]) => {
         $(#[doc = $doc])*
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
         #[derive(Clone, Copy, Debug)]
@@ -298,6 +305,7 @@ macro_rules! family {
                     &[$($crate::PartDecl::new::<$type>(stringify!($part))),*],
                     // Through the type, so that a name of no family does not compile.
                     $crate::family!(@index_of $($record)?),
+                    $crate::family!(@in_snapshots $($never)?),
                 );
             }
         };
@@ -328,6 +336,8 @@ macro_rules! family {
         }
     };
 
+    (@in_snapshots) => { true };
+    (@in_snapshots $never:ident) => { false };
     (@index_of) => { ::core::option::Option::None };
     (@index_of $record:ty) => {
         ::core::option::Option::Some(<$record as $crate::Family>::DECLARATION.name)
@@ -374,7 +384,7 @@ mod tests {
     }
     family! {
         /// The tick.
-        pub(crate) TICK = "game:tick" { kind: Text<Number<u64>>, partition: Galaxy, parts: (), ttl: persistent, owner: "tick" }
+        pub(crate) TICK = "game:tick" { kind: Text<Number<u64>>, partition: Galaxy, parts: (), ttl: persistent, owner: "tick", snapshot: never }
     }
     family! {
         /// News.
@@ -398,7 +408,7 @@ mod tests {
         assert_eq!((session.parts[0].name, session.parts[0].type_name), ("id", "u64"));
         let zone = ZONE::DECLARATION;
         assert_eq!((zone.ttl, zone.index_of), (Ttl::Fixed { ms: 1_800_000 }, Some("SESSION")));
-        assert!(zone.carries_partition());
+        assert!(zone.carries_partition() && zone.in_snapshots && !TICK::DECLARATION.in_snapshots);
         assert_eq!(TICK::DECLARATION.partition_fixed, Some("galaxy"));
         assert_eq!(NEWS::DECLARATION.kind, KindName::Channel);
     }

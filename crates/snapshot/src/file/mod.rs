@@ -63,10 +63,10 @@ impl FileStore {
                 Err(Error::Damaged { snapshot, problem }) => {
                     listing.damaged.push(DamagedSnapshot { snapshot, problem });
                 }
-                Err(error @ Error::NewerFormat { .. }) => listing
+                // One file that cannot be read does not hide the others.
+                Err(error) => listing
                     .damaged
                     .push(DamagedSnapshot { snapshot: name_of(&path), problem: error.to_string() }),
-                Err(error) => return Err(error),
             }
         }
         listing.snapshots.sort_by(|a, b| a.order().cmp(&b.order()));

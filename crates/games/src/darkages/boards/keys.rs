@@ -108,6 +108,7 @@ family! {
     /// rebuilt, and take no scores.
     pub BOARD_BEGUN = "ember:board:begun" {
         kind: Text<Number<i64>>, partition: Leaderboards, parts: (), ttl: persistent, owner: "leaderboards",
+        snapshot: never,
     }
 }
 
@@ -115,6 +116,7 @@ family! {
     /// The last position of a change that was sent to history.
     pub BOARD_POSITION = "ember:board:position" {
         kind: Text<Number<i64>>, partition: Leaderboards, parts: (), ttl: persistent, owner: "leaderboards",
+        snapshot: never,
     }
 }
 
@@ -123,6 +125,7 @@ family! {
     pub BOARD_FED = "ember:board:fed" {
         kind: Hash<Utf8, Json<FeedRecord>>, partition: Leaderboards, parts: (),
         ttl: persistent, owner: "leaderboards",
+        snapshot: never,
     }
 }
 
@@ -146,5 +149,6 @@ family! {
     /// Which process brings the boards into history.
     pub BOARDS_DRAINER = "ember:board:drainer" {
         kind: Text<Json<LeaseRecord>>, partition: Leaderboards, parts: (), ttl: persistent, owner: "leaderboards",
+        snapshot: never,
     }
 }
