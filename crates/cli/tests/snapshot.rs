@@ -110,7 +110,9 @@ fn a_life_of_snapshots(hot: &str, snapshots: &str) {
     let part = run_at(&["restore", "first", "--yes", "--prefix", &one], true);
     assert!(part.contains("0 added, 1 changed, 0 removed") && part.contains("in generation 1"), "{part}");
     let whole = run_at(&["restore", "first", "--yes", "--json"], true);
-    let whole: serde_json::Value = serde_json::from_str(&whole).expect("JSON");
+    // What is left out is said on standard error.
+    let whole = whole.lines().next().expect("a line");
+    let whole: serde_json::Value = serde_json::from_str(whole).expect("JSON");
     assert_eq!((&whole["generation"], &whole["changes"]["removed"]), (&2.into(), &10.into()));
     assert!(run_at(&["diff", "first"], true).starts_with("0 added, 0 changed, 0 removed, 39 unchanged"));
 
@@ -142,6 +144,51 @@ fn snapshots_of_a_data_folder_on_postgresql() {
     let scratch = scratch();
     let hot = format!("file:{}", scratch.join("data").display());
     a_life_of_snapshots(&hot, &server.fresh_database());
+}
+
+/// The record of a reactor: on one server all tenants share the keys of reactors.
+const REACTOR: &str = "reactor:1000000001";
+
+/// Sets the reactor to a text.
+fn put_reactor(url: &str, text: &str) {
+    block_on(async {
+        let store = Store::open(url).await.expect("the store opens");
+        let (text, partition) = (bytes_of(text), bytes_of(TENANT));
+        let body = move |tx: &mut emberkeep::hot::tx::RawTx<'_>| {
+            let never = emberkeep::hot::command::Expiry::Never;
+            tx.write(bytes_of(REACTOR), emberkeep::hot::command::Write::Set(text.clone(), never))
+        };
+        store.transact_raw(&partition, body).await.expect("a transaction");
+        store.close().await.expect("it closes");
+    });
+}
+
+#[test]
+fn keys_of_all_tenants_are_restored_only_if_they_are_asked_for() {
+    let scratch = scratch();
+    let hot = format!("file:{}", scratch.join("data").display());
+    let place = scratch.join("snapshots");
+    let (place, partition) = (place.to_str().expect("plain"), partition());
+    let run_at = |words: &[&str]| {
+        let ends = ["--hot", &hot, "--snapshots", place];
+        run(&[&["snapshot"], words, &ends[..]].concat())
+    };
+    put(&hot, 1..4, "before");
+    put_reactor(&hot, "before");
+    let created = run_at(&["create", "--partition", &partition, "--name", "own"]);
+    assert!(created.contains("left out") && created.contains("REACTOR"), "{created}");
+    assert!(created.contains("keys        3\n"), "{created}");
+    let created = run_at(&["create", "--partition", &partition, "--name", "all", "--shared"]);
+    assert!(!created.contains("left out") && created.contains("keys        4\n"), "{created}");
+    put_reactor(&hot, "after");
+    for (words, changed) in [
+        (&["restore", "all", "--yes"][..], 0),
+        (&["restore", "own", "--yes", "--shared"], 0),
+        (&["restore", "all", "--yes", "--shared"], 1),
+    ] {
+        let restored = run_at(words);
+        assert!(restored.contains(&format!("0 added, {changed} changed, 0 removed")), "{restored}");
+    }
 }
 
 #[test]

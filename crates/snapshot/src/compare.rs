@@ -110,9 +110,9 @@ impl Fingerprints {
     }
 
     fn add(&mut self, key: &KeyDump) {
-        self.scratch.clear();
-        push_key(&mut self.scratch, key);
-        self.of.insert(key.key.clone(), xxh3_128(&self.scratch));
+        let fingerprint = fingerprint(&mut self.scratch, key);
+        // A copy: a slice would keep the whole block that it was read with.
+        self.of.insert(Bytes::copy_from_slice(&key.key), fingerprint);
     }
 
     /// What leads from `self` to `other`.
@@ -137,10 +137,21 @@ impl Fingerprints {
         other.of.contains_key(name) && self.of.get(name) != other.of.get(name)
     }
 
+    /// Whether a key is the one that was seen by this name.
+    pub(crate) fn has(&self, key: &KeyDump, scratch: &mut Vec<u8>) -> bool {
+        self.of.get(&key.key) == Some(&fingerprint(scratch, key))
+    }
+
     /// The names that `other` does not have.
     pub(crate) fn not_in(&self, other: &Fingerprints) -> Vec<Bytes> {
         self.of.keys().filter(|name| !other.of.contains_key(*name)).cloned().collect()
     }
+}
+
+fn fingerprint(scratch: &mut Vec<u8>, key: &KeyDump) -> u128 {
+    scratch.clear();
+    push_key(scratch, key);
+    xxh3_128(scratch)
 }
 
 /// Whether a restore skips the key.

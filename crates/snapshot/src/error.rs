@@ -29,6 +29,16 @@ pub enum Error {
         /// What was found, and where.
         problem: String,
     },
+    /// The stored snapshot is not what it was when its restore began. The restore has not ended.
+    #[error(
+        "{snapshot} changed while it was restored, at the key {key}; the restore has not ended; restore another one as a whole"
+    )]
+    ChangedMeanwhile {
+        /// The id.
+        snapshot: String,
+        /// The first key that differs, without prefix and tag.
+        key: String,
+    },
     /// The snapshot was written by a newer version.
     #[error("{snapshot} has format {found}, this version reads up to {max}; use the version that wrote it")]
     NewerFormat {

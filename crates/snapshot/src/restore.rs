@@ -10,6 +10,7 @@ use crate::compare::{Changes, Fingerprints};
 use crate::create::Progress;
 use crate::error::{Error, Result};
 use crate::id::SnapshotId;
+use crate::info::SnapshotInfo;
 use crate::limits::*;
 use crate::names::Names;
 use crate::verify::VerifiedReader;
@@ -109,8 +110,13 @@ impl Applying<'_> {
         wanted: &Fingerprints,
     ) -> Result<()> {
         let (mut batch, mut writes, mut bytes) = (Vec::new(), 0, 0);
+        let mut scratch = Vec::new();
         while let Some(keys) = reader.next().await? {
             for key in keys.into_iter().filter(|key| live.lacks(wanted, &key.key)) {
+                // This is the second reading: what it finds is written only if the first, which was checked, found it.
+                if !wanted.has(&key, &mut scratch) {
+                    return Err(changed_meanwhile(reader.info(), &key.key));
+                }
                 let key = KeyDump { key: self.names.raw(&key.key), ..key };
                 if key.bytes() > RESTORE_KEY_BYTES_MAX {
                     self.write_large(key).await?;
@@ -192,6 +198,11 @@ impl Applying<'_> {
     }
 }
 
+fn changed_meanwhile(info: &SnapshotInfo, name: &[u8]) -> Error {
+    let key = emberkeep_hot::show(name);
+    Error::ChangedMeanwhile { snapshot: info.id.to_string(), key }
+}
+
 /// The key as it was, in place of what is there. One whose deadline has passed meanwhile is removed.
 fn replace(tx: &mut RawTx<'_>, key: &KeyDump) -> emberkeep_hot::Result<()> {
     tx.write(key.key.clone(), Write::Del)?;
@@ -199,4 +210,40 @@ fn replace(tx: &mut RawTx<'_>, key: &KeyDump) -> emberkeep_hot::Result<()> {
         return Ok(());
     }
     key.writes().into_iter().try_for_each(|write| tx.write(key.key.clone(), write))
+}
+
+#[cfg(all(test, feature = "testing"))]
+mod tests {
+    use super::*;
+    use crate::testing::{fresh_ring, keys_of, put_ships, state};
+    use crate::{FileStore, Label, SnapshotStore, Snapshots};
+    use emberkeep_hot::embedded::Embedded;
+    use emberkeep_testkit::{block_on, scratch};
+
+    #[test]
+    fn a_key_that_changed_between_two_readings_is_not_written() {
+        let scratch = scratch();
+        block_on(async {
+            let hot = Store::new(Arc::new(Embedded::in_memory()));
+            let store = FileStore::open(scratch.path()).expect("a folder").shared();
+            let (ring, snapshots) = (fresh_ring(&hot), Snapshots::new(hot.clone(), store.clone()));
+            let keys = keys_of(&ring);
+            let taken = async |value| {
+                put_ships(&hot, &ring, 0..5, value).await;
+                snapshots.create(&keys, Label::default(), &mut |_| ()).await.expect("a snapshot").id
+            };
+            let (first, second) = (taken(1).await, taken(2).await);
+            let reader = async |id| VerifiedReader::new(store.open(id).await.expect("it is there"));
+            let all = KeyChoice::all();
+            let wanted = Fingerprints::of_snapshot(&mut reader(&first).await, &all, None).await;
+            let before = state(&hot, &keys).await;
+            let names = Names::of(hot.key_layout(), &keys);
+            let (done, progress) = (Progress::default(), &mut |_: Progress| ());
+            let mut applying = Applying { hot: &hot, keys: &keys, names, total: 5, done, progress };
+            let live = Fingerprints::default();
+            let refused = applying.apply(reader(&second).await, &live, &wanted.expect("sound")).await;
+            assert!(matches!(refused, Err(Error::ChangedMeanwhile { .. })), "{refused:?}");
+            assert_eq!(state(&hot, &keys).await, before);
+        });
+    }
 }
