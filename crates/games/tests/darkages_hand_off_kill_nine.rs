@@ -229,7 +229,11 @@ async fn check(game: &DarkAges, starts: &[i64]) {
             members += usize::from(is_member);
         }
         let entry = game.scope().store().scope(Entity(entity)).get(&DIRECTORY.key()).await.unwrap();
-        let session = game.session(entity).await.expect("it is found");
+        let session = match game.session(entity).await {
+            // A login that was only begun, and whose entry a hand-off had taken: the check of the directory ends it a minute later.
+            Err(Error::InTransit { .. }) if player > HANDED_OFF => None,
+            session => session.expect("it is found"),
+        };
         let expected = usize::from(session.is_some());
         assert_eq!((sessions, arrivals, members), (expected, 0, expected), "{entity}, {entry:?}");
         let ended = ends.iter().filter(|end| end.0 == player);

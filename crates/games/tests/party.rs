@@ -72,6 +72,7 @@ on_every_engine!(mod party = party_cases {
     an_entry_that_is_ahead_of_its_log_is_a_gap,
     an_event_that_cannot_be_read_stops_no_reader,
     a_log_that_an_external_client_corrupted_begins_anew,
+    a_log_goes_on_behind_an_element_of_an_external_client,
     what_is_due_is_among_the_news_and_in_their_state,
     a_device_can_ask_how_it_lost_its_player,
     a_loss_is_found_without_the_log,
