@@ -13,8 +13,8 @@ use emberkeep::games::darkages::boards::{
 };
 use emberkeep::games::darkages::history::{BoardCategory, CombatEvent, PlayerSession};
 use emberkeep::games::darkages::{
-    ADMITTED, AUDIT_LOG, COMBAT_LOG, DIRECTORY, DRAINER, Entity, EntityId, HANDOFFS_RECEIVED, HANDOFFS_STATE,
-    LAST_LOGIN, PLAYS_LOG, Shard,
+    ADMITTED, AUDIT_LOG, COMBAT_LOG, DEPARTED, DIRECTORY, DRAINER, Entity, EntityId, HANDOFFS_RECEIVED,
+    HANDOFFS_STATE, LAST_LOGIN, PLAYS_LOG, Shard,
 };
 use emberkeep::history::limits::PAGE_ROWS_MAX;
 use emberkeep::history::outbox::Consumers;
@@ -212,6 +212,7 @@ fn remove_traces(tx: &mut Tx<'_, Shard>, players: &[i64]) -> emberkeep::hot::Res
     for player in players {
         tx.del(&LAST_LOGIN.key(EntityId(*player)))?;
         tx.del(&ADMITTED.key(EntityId(*player)))?;
+        tx.del(&DEPARTED.key(EntityId(*player)))?;
     }
     Ok(())
 }
