@@ -194,11 +194,11 @@ mod tests {
         let (sweep, clock) = sweep_of(KeyLayout::single());
         log_in(&sweep.darkages, 1).await;
         clock.advance(3_600_001);
-        let spoil = |tx: &mut Tx<'_, Shard>| {
+        let overwrite = |tx: &mut Tx<'_, Shard>| {
             let key = tx.raw_name(&ZONE_PLAYERS.key(ZoneId(1)));
             tx.raw_write(key, Write::Set("x".into(), Expiry::Never))
         };
-        sweep.darkages.scope().transact::<(), hot::Error, _>(spoil).await.expect("another program");
+        sweep.darkages.scope().transact::<(), hot::Error, _>(overwrite).await.expect("another program");
         assert!(!sweep.close_expired().await);
         let (failed, closed) = (&sweep.counters().sweep_failed, &sweep.counters().sessions_closed);
         assert_eq!((failed.load(Relaxed), closed.load(Relaxed)), (1, 0));

@@ -140,7 +140,7 @@ pub async fn positions_are_in_the_shard_of_their_player(store: Store) {
     assert_eq!(absent.absent, usize::from(city.is_split()), "the directory knows no shard of it");
 }
 
-/// What another program left there has no place and no time; nobody is held up by it.
+/// What another program left there has no place and no time; it holds up no player.
 pub async fn a_position_of_a_wrong_type_holds_up_no_hand_off(store: Store) {
     let city = City::of_shards(&store);
     let (entity, _) = city.login(1).await;

@@ -53,7 +53,7 @@ impl Players {
         })
     }
 
-    /// Deletes a player: it is marked as deleted and gateways are told to close its connections; then its ships with their
+    /// Deletes a player: it is marked as deleted and gateways are asked to close its connections; then its ships with their
     /// rules and maneuvers, its fleet and its presence are removed. Its id is not used again. After an error call it again.
     pub fn delete_player(&self, player: PlayerId) -> Pending<'_, Result<PlayerDeletion>> {
         Box::pin(async move {
