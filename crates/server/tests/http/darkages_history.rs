@@ -469,11 +469,8 @@ async fn addresses_that_are_none_are_refused() {
         assert_eq!(refused.problem(422), "invalid", "{address}");
         let entry =
             json!({"event_type": "suspicious", "severity": "info", "player_ip": address, "details": {}});
-        assert_eq!(
-            server.post("/v1/darkages/audit-log", entry).await.problem(422),
-            "invalid_body",
-            "{address}"
-        );
+        let refused = server.post("/v1/darkages/audit-log", entry).await;
+        assert_eq!(refused.problem(422), "invalid", "{address}");
     }
     let profile = server.get("/v1/darkages/profiles/1").await.json(200);
     assert_eq!(profile["last_known_ip"], Value::Null, "nothing is half-written");
