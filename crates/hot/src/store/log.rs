@@ -102,15 +102,15 @@ impl<P: Partition> Scope<P> {
     /// let mut sales = scope.follow(&SALES.key(), 0);
     /// while let Some(item) = sales.next().await {
     ///     match item? {
-    ///         Followed::Entry { position, event } => {
+    ///         LogItem::Entry { position, event } => {
     ///             assert_eq!((position.sequence, event.as_str()), (1, "a rusty sword"));
     ///             // Stored elsewhere, with its position: the log need not keep it.
     ///             scope.log_trim(&SALES.key(), position.sequence).await?;
     ///             break;
     ///         }
-    ///         Followed::Missed(count) => panic!("{count} sales were lost"),
-    ///         Followed::Unreadable { error, .. } => return Err(error),
-    ///         Followed::Reset => println!("the log was set back: compare position by position"),
+    ///         LogItem::Missed(count) => panic!("{count} sales were lost"),
+    ///         LogItem::Unreadable { error, .. } => return Err(error),
+    ///         LogItem::Reset => println!("the log was set back: compare position by position"),
     ///     }
     /// }
     /// # Ok(())

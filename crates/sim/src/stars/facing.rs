@@ -45,6 +45,11 @@ impl Frame {
         dot(self.relative.position, self.relative.velocity) > 0.0
     }
 
+    /// Metres a second, seen from the body.
+    pub(super) fn speed(&self) -> f64 {
+        length(self.relative.velocity)
+    }
+
     /// Metres from the middle of the body.
     pub(super) fn radius(&self) -> f64 {
         length(self.relative.position)

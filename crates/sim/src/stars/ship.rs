@@ -9,6 +9,9 @@ use super::sky::Sky;
 use super::vector::{Vector, direction, length, sub};
 use emberkeep::games::galaxy::{AttitudeMode, Controls, Motion, Ship, ShipClass, TargetType, World};
 
+/// A maneuver changes the speed of a ship by at most this part in a tick, so that long ticks do not overshoot.
+const GENTLE: f64 = 0.02;
+
 /// What ships of a class can do.
 pub(super) fn class(class: ShipClass) -> Class {
     match class {
@@ -56,13 +59,16 @@ pub(super) fn frame(motion: &Motion, sky: &Sky) -> (Frame, usize) {
 /// What a ship does in the next tick: its maneuver, or else what its controls say.
 pub(super) fn orders(
     motion: &Motion,
-    controls: &Controls,
+    ship: &Ship,
     maneuver: Option<Phase>,
     around: &Surroundings<'_>,
+    seconds: f64,
 ) -> Orders {
-    let (frame, _) = frame(motion, around.sky);
+    let ((frame, _), controls) = (frame(motion, around.sky), &ship.controls);
     if let Some(phase) = maneuver {
-        let thrust_level = if phase.burns() { 1.0 } else { 0.0 };
+        let full = class(ship.ship_class).thrust * seconds / (ship.dry_mass + motion.fuel);
+        let gentle = (frame.speed() * GENTLE / full.max(f64::MIN_POSITIVE)).min(1.0);
+        let thrust_level = if phase.burns() { gentle } else { 0.0 };
         return Orders { thrust_level, target: Some(frame.prograde()), ..Orders::default() };
     }
     Orders {

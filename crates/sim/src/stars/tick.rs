@@ -17,6 +17,8 @@ const COMPLETED: &str = "completed";
 const LOW_FUEL: f64 = 0.08;
 /// A ship that is higher than so many radii of its body is brought back.
 const RADII_MAX: f64 = 4.0;
+/// How many times as high a transfer goes at most.
+const CLIMB_MAX: f64 = 1.5;
 /// Pilots that think of a transfer, each tick, among so many.
 const TRANSFERS_ONE_IN: usize = 400;
 
@@ -40,7 +42,7 @@ pub(super) async fn advance(
         // A ship that was removed meanwhile is gone with this tick.
         let Some(crew) = crew(galaxy, id).await? else { continue };
         let phase = crew.transfer.as_ref().map(|(_, phase)| *phase);
-        let orders = orders(&state.motion, &crew.ship.controls, phase, &before);
+        let orders = orders(&state.motion, &crew.ship, phase, &before, step.seconds);
         flights.push((*id, crew, orders));
     }
     sky.advance(step.time, step.seconds);
@@ -200,8 +202,8 @@ async fn pilot(
     } else if !(1.0..RADII_MAX).contains(&radii) && is_free {
         let (position, velocity) = low_orbit(around.sky, body.name);
         galaxy.physics().move_ship(id, MotionChange::teleport(position.into(), velocity.into())).await?;
-    } else if is_free && fastrand::usize(..TRANSFERS_ONE_IN) == 0 {
-        begin(galaxy, id, frame.radius() * (1.1 + 0.4 * fastrand::f64())).await?;
+    } else if is_free && radii < RADII_MAX / CLIMB_MAX && fastrand::usize(..TRANSFERS_ONE_IN) == 0 {
+        begin(galaxy, id, frame.radius() * (1.1 + (CLIMB_MAX - 1.1) * fastrand::f64())).await?;
     }
     Ok(())
 }
