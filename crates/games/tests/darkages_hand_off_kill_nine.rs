@@ -8,11 +8,12 @@
 
 use emberkeep_games::darkages::history::HitType;
 use emberkeep_games::darkages::{
-    ARRIVAL, DIRECTORY, DamageRequest, DarkAges, Entity, EntityId, Error, Fighter, HandOff, HandOffRequest,
-    LoginPolicy, LoginRequest, PLAY, PLAYS_LOG, Point, SESSION, SESSIONS_DUE, Shard, ZONE_PLAYERS, ZoneId,
+    ADMITTED, ARRIVAL, DIRECTORY, DamageRequest, DarkAges, Entity, EntityId, Error, Fighter, HandOff,
+    HandOffRequest, LoginPolicy, LoginRequest, PLAY, PLAYS_LOG, Point, SESSION, SESSIONS_DUE, Shard,
+    ZONE_PLAYERS, ZoneId,
 };
 use emberkeep_hot::embedded::Embedded;
-use emberkeep_hot::{Store, Tx};
+use emberkeep_hot::{Scope, Store, Tx};
 use emberkeep_hot_redis::RedisEngine;
 use emberkeep_schema::KeyLayout;
 use emberkeep_testkit::{RedisCluster, RedisServer, report, require, scratch};
@@ -230,8 +231,16 @@ async fn check(game: &DarkAges, starts: &[i64]) {
         }
         let entry = game.scope().store().scope(Entity(entity)).get(&DIRECTORY.key()).await.unwrap();
         let session = match game.session(entity).await {
-            // A login that was only begun, and whose entry a hand-off had taken: the check of the directory ends it a minute later.
-            Err(Error::InTransit { .. }) if player > HANDED_OFF => None,
+            // A login that was only begun, and whose entry a hand-off had taken: the check of the directory ends it a minute
+            // later. Its session did not begin where it was to.
+            Err(Error::InTransit { .. }) if player > HANDED_OFF => {
+                let entry = entry.as_ref().expect("it has an entry");
+                let is_from = |scope: &Scope<Shard>| entry.from == Some(scope.partition().0.to_string());
+                let from = game.scopes().into_iter().find(is_from).expect("it leaves a shard");
+                let admitted = from.get(&ADMITTED.key(entity)).await.unwrap().unwrap_or(0);
+                assert!(admitted < entry.since_ms * 1_000, "{entity} was lost: {admitted}, {entry:?}");
+                None
+            }
             session => session.expect("it is found"),
         };
         let expected = usize::from(session.is_some());

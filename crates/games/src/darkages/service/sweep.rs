@@ -48,7 +48,7 @@ impl SessionSweep {
 impl DarkAges {
     /// Closes up to `limit` sessions that have expired or that an external client deleted, in all shards or in that of
     /// [`in_zone`](DarkAges::in_zone). Their end is the last known activity. A loop of transactions of at most 32 sessions
-    /// each; call it again while it does something. A key that another program spoiled stops only the sessions that need it.
+    /// each; call it again while it does something. A key that another program overwrote stops only the sessions that need it.
     ///
     /// Where shards are partitions of their own, each session is compared with the directory once a minute, and one that
     /// it does not know is closed, too. A shard that fails does not stop the others; an error says that nothing was done.
